@@ -22,7 +22,7 @@ class LiveVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredReading:
-    """A reading as the store gives it back, with the sweep that was loading the endpoint then (or up to 60 s before)."""
+    """A reading as the store gives it back, with the sweep that loaded the endpoint then (or shortly before)."""
 
     reading: Reading
     sweep_id: int | None
@@ -100,7 +100,7 @@ class EndpointStatus:
     verdict: LiveVerdict
     verdict_reason: str
     alerting: bool
-    """Whether a rule applies; never for "above" while speculation is off."""
+    """The alert rule's condition holds right now; never for "above" while speculation is off."""
     alerting_reason: str
     speedup_now: BandPoint | None
     """Live arm against baseline at the live concurrency, with its band; None outside the measured range."""
@@ -115,6 +115,8 @@ class EndpointStatus:
     tpot_p99_ms: float | None
     sweep_id: int | None
     """A sweep is loading this endpoint, or did within the settle time."""
+    rule_applies: bool = False
+    """Whether the alert rule can judge at all: speculation on, crossover known and fresh, load measured, no sweep."""
 
 
 class AlertPhase(StrEnum):

@@ -72,7 +72,7 @@ def state_of_status(status: int, url: str) -> tuple[State, str]:
     if status in (401, 403):
         return (
             State.UNAUTHORIZED,
-            f"{url} answered {status}: the page wants a key; set metrics_key_env or metrics_key_file",
+            (f"{url} answered {status}: the page wants a key; set metrics_key_env or metrics_key_file"),
         )
     if status == 404:
         return State.NOT_AN_ENGINE, (
@@ -81,7 +81,7 @@ def state_of_status(status: int, url: str) -> tuple[State, str]:
     if 300 <= status < 400:
         return (
             State.NOT_AN_ENGINE,
-            f"{url} answered {status}: a redirect, which is not followed; name the final address",
+            (f"{url} answered {status}: a redirect, which is not followed; name the final address"),
         )
     return State.DOWN, f"{url} answered {status}"
 

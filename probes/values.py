@@ -72,7 +72,7 @@ class EngineReading:
     kv_usage: float | None = None
     """Fraction 0..1."""
     generation_tokens: float | None = None
-    """Output tokens; on vLLM bumped every step, on SGLang the `realtime_tokens_total{mode="decode"}` where it exists."""
+    """Output tokens; vLLM bumps it every step, SGLang only as `realtime_tokens_total{mode="decode"}` (0.5.8+)."""
     generation_tokens_live: bool = True
     """False where the counter only moves when requests finish (SGLang before 0.5.8): useless at window edges."""
     prompt_tokens: float | None = None
@@ -143,7 +143,7 @@ class EngineRates:
     acceptance_rate: float | None = None
     effective_k: float | None = None
     quantiles_ms: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    """(p50, p99) in ms over the interval for ttft_s, tpot_s, e2e_s, queue_s; None below the lowest bucket edge's resolution."""
+    """(p50, p99) in ms over the interval for ttft_s, tpot_s, e2e_s, queue_s; None where buckets cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)

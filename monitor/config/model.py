@@ -112,7 +112,7 @@ class ProbeConfig(Section):
     prompts: str = "builtin"
     """`builtin`, or a JSONL file with one {"prompt": "..."} or {"messages": [...]} a line."""
     schedule: str | None = None
-    """Five-field crontab; days of the week by name or crontab's number (0 and 7 are Sunday). Absent: no scheduled sweep."""
+    """Five-field crontab; weekdays by name or crontab number (0 and 7 are Sunday). Absent: no scheduled sweep."""
     window: str | None = None
     """HH:MM-HH:MM in `timezone`; may cross midnight. Absent: any time."""
     timezone: str = "UTC"
