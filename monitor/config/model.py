@@ -1,7 +1,7 @@
 """What config.toml may say: every key, its type, unit and default; unknown keys are errors.
 
-Shape and bounds only. Reading files and environment lives in `load.py`, checks across keys in `rules.py`, words for
-people in `errors.py`.
+Shape and bounds only; nothing is coerced ("5" is not 5). Reading the file lives in `load.py`, checks across keys in
+`rules.py`, secrets in `targets.py`, words for people in `shape.py` and `errors.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 class Section(BaseModel):
     """One table of the file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class StoreConfig(Section):
@@ -73,6 +73,7 @@ class ArmConfig(Section):
     name: Name
     url: str | None = None
     metrics_url: str | None = None
+    """Taken from the endpoint only where `url` is the endpoint's own."""
     api_path: str | None = None
     model: str | None = None
     headers: dict[str, str] | None = None
@@ -88,7 +89,7 @@ class ArmConfig(Section):
     """Whether this arm must draft; default: no for the baseline, yes for every other arm."""
     hardware: str | None = None
     restart: str | None = None
-    """Command that brings this arm up. Refused until its journal and guardian exist."""
+    """Command that would bring this arm up. Refused by the rules: not supported yet."""
 
 
 class ProbeConfig(Section):
