@@ -5,6 +5,7 @@ It knows when, never whether: pause, window and traffic are the gate's business.
 
 from __future__ import annotations
 
+import logging
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from apscheduler.triggers.base import BaseTrigger
 
 from monitor.config.crontab import Crontab, next_run, parse_crontab
 from monitor.config.times import zone
+
+log = logging.getLogger(__name__)
 
 _GRACE_S = 3600
 """A run this late (a suspended machine, a blocked loop) is still started; whether it may run, the gate decides."""
@@ -52,11 +55,12 @@ class ScheduleEvent:
 class SweepScheduler:
     """One schedule per pool: late runs are merged into one, a run still going is never doubled.
 
-    `on_trouble` hears of every start that was missed, overlapped or raised; it is called on the event loop.
+    `on_trouble` hears of every start that was missed, overlapped or raised, on the event loop; without one they are
+    logged as warnings.
     """
 
-    def __init__(self, on_trouble: Callable[[ScheduleEvent], None]) -> None:
-        self._on_trouble = on_trouble
+    def __init__(self, on_trouble: Callable[[ScheduleEvent], None] | None = None) -> None:
+        self._on_trouble = on_trouble or _log
         self._scheduler = AsyncIOScheduler(
             timezone=UTC,
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": _GRACE_S},
@@ -100,6 +104,10 @@ class SweepScheduler:
                 return
             told = ScheduleEvent(Trouble.ERROR, pool, due, f"{when} failed: {error or type(error).__name__}")
         self._on_trouble(told)
+
+
+def _log(event: ScheduleEvent) -> None:
+    log.warning("event=schedule_%s pool=%s text=%r", event.trouble.value, event.pool, event.text)
 
 
 async def _await(callback: Callable[[str], Awaitable[None]], pool: str) -> None:

@@ -5,7 +5,7 @@ No behaviour, no clock, no I/O: the store reads into these, `state.py` derives t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from probes.values import BandPoint, Cell, Crossover, EngineKind, Reading, State, Verdict
@@ -220,6 +220,10 @@ class SweepRecord:
     progress: SweepProgress | None
     result: Crossover | None
     exit_code: int | None
+    arm_k: dict[str, int | None] = field(default_factory=dict)
+    """Configured K per arm as the pages showed it."""
+    identities: dict[str, dict[str, object]] = field(default_factory=dict)
+    """What each arm's server said of itself."""
 
 
 @dataclass(frozen=True, slots=True)

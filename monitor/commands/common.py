@@ -1,0 +1,61 @@
+"""What every command shares: loading the config or store with one clear message and exit code 2 where it is bad."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from monitor.config.errors import ConfigError, explain
+from monitor.config.load import Loaded, load_config
+from monitor.store.db import Store, StoreError, open_store
+
+EXIT_CONFIG = 2
+
+config_option = click.option(
+    "--config",
+    "config_path",
+    type=click.Path(path_type=Path),
+    default=Path("config.toml"),
+    show_default=True,
+    help="The config file.",
+)
+
+
+def fail(message: str, code: int = EXIT_CONFIG) -> NoReturn:
+    """Say one thing on stderr and leave."""
+    click.echo(message, err=True)
+    sys.exit(code)
+
+
+def load_or_exit(path: Path) -> Loaded:
+    """The config, or every error in it and exit 2."""
+    try:
+        return load_config(path)
+    except ConfigError as error:
+        fail(explain(error))
+
+
+def open_or_exit(loaded: Loaded, *, readonly: bool = False) -> Store:
+    """The store, or what is wrong with it and exit 2."""
+    try:
+        return open_store(loaded.store_path, readonly=readonly)
+    except StoreError as error:
+        fail(str(error))
+
+
+def secret_or_exit(call: Any, *args: Any) -> Any:
+    """Run something that resolves secrets; a missing one is a config error."""
+    try:
+        return call(*args)
+    except ConfigError as error:
+        fail(explain(error))
+
+
+def who_am_i() -> tuple[str, str]:
+    """User and host, for the record of who asked."""
+    return getpass.getuser(), socket.gethostname()

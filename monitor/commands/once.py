@@ -1,0 +1,107 @@
+"""`specwatch once`: every endpoint against its crossover, for scripts and for a quick look without a screen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+
+from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, secret_or_exit
+from monitor.service.once import look_once
+from monitor.units import age_text, interval_text, number
+from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict
+
+
+@click.command()
+@config_option
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable, one object.")
+def once(config_path: Path, as_json: bool) -> None:
+    """Compare every endpoint with its crossover, once.
+
+    Exit 1 if any is above, else 2 if any is unknown, else 0.
+    """
+    loaded = load_or_exit(config_path)
+    if not loaded.config.endpoint:
+        fail(f"{loaded.path}: no [[endpoint]], so there is nothing to look at.")
+    with open_or_exit(loaded, readonly=True) if loaded.store_path.exists() else nullcontext() as store:
+        statuses = secret_or_exit(asyncio.run, look_once(loaded, store))
+    if as_json:
+        click.echo(json.dumps({"endpoints": [status_json(s) for s in statuses]}, indent=1))
+    else:
+        for status in statuses:
+            click.echo(status_line(status))
+    verdicts = {s.verdict for s in statuses}
+    sys.exit(1 if LiveVerdict.ABOVE in verdicts else 2 if LiveVerdict.UNKNOWN in verdicts else 0)
+
+
+def status_json(status: EndpointStatus) -> dict[str, Any]:
+    """One endpoint in the shape that scripts rely on."""
+    return {
+        "name": status.name,
+        "pool": status.pool,
+        "state": status.state.value,
+        "reason": status.reason,
+        "engine": status.engine_kind.value if status.engine_kind else None,
+        "version": status.version,
+        "engines": [
+            {
+                "engine": e.engine,
+                "running": e.running,
+                "waiting": e.waiting,
+                "kv_usage": e.kv_usage,
+                "concurrency": e.concurrency,
+            }
+            for e in status.engines
+        ],
+        "running_max": status.running_max,
+        "concurrency": status.concurrency,
+        "speculation": {
+            "configured": status.speculation_configured,
+            "drafting": status.drafting,
+            "k": status.k,
+            "acceptance_length": status.acceptance_length,
+        },
+        "live_arm": status.live_arm,
+        "live_arm_reason": status.live_arm_reason,
+        "crossover": _crossover_json(status.crossover),
+        "verdict": status.verdict.value,
+        "verdict_reason": status.verdict_reason,
+        "alerting": status.alerting,
+        "speedup_now": status.speedup_now.ratio if status.speedup_now else None,
+        "age_s": status.age_s,
+    }
+
+
+def _crossover_json(now: CrossoverNow | None) -> dict[str, Any] | None:
+    if now is None:
+        return None
+    return {
+        "for_arm": now.for_arm,
+        "verdict": now.verdict.value,
+        "value": now.value,
+        "low": now.low,
+        "high": now.high,
+        "age_s": now.age_s,
+    }
+
+
+def status_line(status: EndpointStatus) -> str:
+    """One endpoint in one line: verdict first, then the numbers it rests on."""
+    parts = [f"{status.verdict.value.upper():8}{status.name}"]
+    if status.concurrency is not None:
+        parts.append(f"{number(status.concurrency)} concurrent per engine")
+    if (now := status.crossover) is not None:
+        where = interval_text(now.value, now.low, now.high) if now.value is not None else now.verdict.value
+        parts.append(f"crossover of {now.for_arm} {where}, measured {age_text(now.age_s)} ago")
+    if (point := status.speedup_now) is not None:
+        parts.append(f"speedup now {point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]")
+    if status.live_arm is not None:
+        parts.append(f"live arm {status.live_arm}")
+    if status.verdict_reason:
+        parts.append(status.verdict_reason)
+    return "  ".join(parts[:1]) + "  " + "; ".join(parts[1:])

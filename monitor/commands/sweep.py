@@ -1,0 +1,155 @@
+"""`specwatch sweep`: one sweep, here or handed to the daemon that serves this store; `--plan` sends nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from monitor.commands.common import (
+    config_option,
+    fail,
+    load_or_exit,
+    open_or_exit,
+    secret_or_exit,
+    who_am_i,
+)
+from monitor.config.load import Loaded
+from monitor.log import setup_logging
+from monitor.service.handover import hand_over
+from monitor.service.locks import AlreadyHeld, Lock, daemon_lock_path, holder_of, sweep_lock_path
+from monitor.service.progress import ProgressPrinter
+from monitor.service.sweep_plan import plan_for
+from monitor.service.sweep_report import sweep_json, sweep_lines
+from monitor.service.sweep_run import Caller, run_stored_sweep
+from monitor.store.db import Store
+from monitor.store.sweeps import get_sweep
+from monitor.units import age_text
+from probes.sweep.plan import SweepPlan, estimate
+
+EXIT_RUNNING = 6
+
+
+@click.command()
+@click.argument("pool_or_endpoint")
+@config_option
+@click.option("--now", is_flag=True, help="Skip the gate's window, live-load and KV limits; a pause still holds.")
+@click.option("--plan", "plan_only", is_flag=True, help="Say what it would do and cost, and do nothing.")
+@click.option("--arm", "arms", multiple=True, help="Only these arms (and the baseline).")
+@click.option("--json", "as_json", is_flag=True, help="The whole result on stdout, machine-readable.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The same into a file.")
+@click.option("--direct", is_flag=True, hidden=True)
+@click.option("--trigger", default="command", hidden=True)
+@click.option("--who", hidden=True)
+@click.option("--intent", type=int, hidden=True)
+def sweep(
+    pool_or_endpoint: str,
+    config_path: Path,
+    now: bool,
+    plan_only: bool,
+    arms: tuple[str, ...],
+    as_json: bool,
+    out: Path | None,
+    direct: bool,
+    trigger: str,
+    who: str | None,
+    intent: int | None,
+) -> None:
+    """Measure the crossover of POOL_OR_ENDPOINT.
+
+    Exit 0 measured, 2 config, 3 refused by the gate, 4 aborted by traffic or stop, 5 an arm is not what it claims or no
+    cell is valid, 6 already running, 7 not restored.
+    """
+    setup_logging()
+    loaded = load_or_exit(config_path)
+    if plan_only:
+        store = open_or_exit(loaded, readonly=True) if loaded.store_path.exists() else None
+        _print_plan(loaded, secret_or_exit(plan_for, loaded, pool_or_endpoint, arms, store))
+        return
+    with open_or_exit(loaded) as store:
+        plan = secret_or_exit(plan_for, loaded, pool_or_endpoint, arms, store)
+        daemon = holder_of(daemon_lock_path(loaded.store_path))
+        if daemon is not None and not direct:
+            user, host = who_am_i()
+            click.echo(f"A daemon ({daemon}) serves this store; handing the sweep over.", err=True)
+            sweep_id, code = hand_over(store, plan, now=now, arms=arms, who=user, host=host)
+        else:
+            user, host = who_am_i()
+            caller = Caller(trigger, who or f"{user}@{host}", intent, now)
+            sweep_id, code = _run_here(loaded, store, plan, caller)
+        if sweep_id is None:
+            sys.exit(code)
+        _give(store, sweep_id, as_json, out)
+        sys.exit(code)
+
+
+def _run_here(loaded: Loaded, store: Store, plan: SweepPlan, caller: Caller) -> tuple[int, int]:
+    try:
+        lock = Lock(sweep_lock_path(loaded.store_path, plan.pool)).acquire()
+    except AlreadyHeld as error:
+        fail(f"A sweep of {plan.pool} is already running ({error.holder}); `specwatch stop` ends it.", EXIT_RUNNING)
+    asked: list[str] = []
+
+    def ask(number: int, _frame: object) -> None:
+        if asked:
+            _force(number)
+        asked.append(f"stopped by {signal.Signals(number).name}")
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, ask)
+    with lock, ProgressPrinter(sys.stderr) as printer:
+        ended = asyncio.run(
+            run_stored_sweep(
+                loaded,
+                store,
+                plan,
+                caller,
+                interrupted=lambda: asked[0] if asked else None,
+                show=printer.progress,
+                on_cell=printer.cell,
+            )
+        )
+    return ended.sweep_id, ended.exit_code
+
+
+def _force(number: int) -> NoReturn:
+    """A second signal: leave at once; the next process marks the sweep as died."""
+    sys.exit(128 + number)
+
+
+def _give(store: Store, sweep_id: int, as_json: bool, out: Path | None) -> None:
+    if out is not None:
+        temporary = out.with_name(out.name + ".part")
+        temporary.write_text(json.dumps(sweep_json(store, sweep_id), indent=1) + "\n")
+        temporary.replace(out)
+        click.echo(f"wrote {out}", err=True)
+    if as_json:
+        click.echo(json.dumps(sweep_json(store, sweep_id), indent=1))
+        return
+    for line in sweep_lines(get_sweep(store, sweep_id)):
+        click.echo(line)
+
+
+def _print_plan(loaded: Loaded, plan: SweepPlan) -> None:
+    cost = estimate(plan)
+    click.echo(f"Sweep of pool {plan.pool} (endpoint {plan.endpoint}), baseline {plan.baseline}:")
+    for arm in plan.arms:
+        click.echo(f"  arm {arm.name:<8} {arm.target.url}  must {'' if arm.speculative else 'not '}draft")
+    click.echo(
+        f"  clients    {', '.join(str(r) for r in plan.ladder)}; {plan.repeats} repeats; {plan.cell_s:g} s windows"
+    )
+    click.echo(f"  takes      about {age_text(cost.seconds)} for {cost.cells} cells (limit {plan.max_minutes:g} min)")
+    click.echo(f"  generates  at most {cost.tokens_upper:,} output tokens, {plan.load.max_tokens} per answer at most")
+    click.echo(
+        f"  load       up to {max(plan.ladder)} requests at once, one arm at a time; users on that arm would feel it.\n"
+        f"             It stops when more than {plan.max_foreign:g} requests of others are in the system."
+    )
+    click.echo("  changes    nothing: the arms are running servers, none is restarted or reconfigured.")
+    when = time.strftime("%Y-%m-%d %H:%M %Z")
+    click.echo(f"  store      {loaded.store_path} (now {when}). Nothing was sent; drop --plan to run it.")

@@ -1,0 +1,80 @@
+"""Starts and ends the demo's other processes: the simulated servers and the daemon; leaves none behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from monitor.demo.settings import DemoSettings
+
+START_TIMEOUT_S = 20.0
+END_TIMEOUT_S = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class SimServers:
+    """The simulator's process and where each arm listens."""
+
+    process: asyncio.subprocess.Process
+    urls: dict[str, str]
+
+
+async def start_sim(arms: list[str], *, crossover: float | None, seed: int, time_scale: float) -> SimServers:
+    """Start one process that serves every arm. Raises RuntimeError with its last words where it does not come up."""
+    command = [sys.executable, "-m", "probes.sim", "--port", "0", "--seed", str(seed)]
+    command += ["--crossover", "none" if crossover is None else str(crossover), "--time-scale", str(time_scale)]
+    command += ["--mean-output-tokens", "40"]
+    command += [part for arm in arms for part in ("--arm", arm)]
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S):
+            line = await process.stdout.readline()
+            urls = json.loads(line)["urls"]
+    except (TimeoutError, ValueError, KeyError):
+        await end(process)
+        words = (await process.stderr.read()).decode(errors="replace")[-500:]
+        raise RuntimeError(f"the simulated servers did not start: {words}") from None
+    return SimServers(process, urls)
+
+
+async def start_daemon(config: Path, log: Path) -> asyncio.subprocess.Process:
+    """`specwatch serve` on the demo's config, its narration in a file."""
+    with log.open("wb") as stream:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "monitor.cli",
+            "serve",
+            "--config",
+            str(config),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,
+        )
+
+
+async def end(process: asyncio.subprocess.Process) -> None:
+    """SIGTERM, then SIGKILL where that is not enough."""
+    if process.returncode is not None:
+        return
+    process.send_signal(signal.SIGTERM)
+    try:
+        async with asyncio.timeout(END_TIMEOUT_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def time_scale_for(settings: DemoSettings) -> float:
+    """How much slower than an H200 the simulator runs, so that Python keeps up with a chunk per request and step."""
+    return 3.0 if max(settings.ladder) > 64 else 2.5

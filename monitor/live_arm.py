@@ -1,0 +1,52 @@
+"""Pure answer to "which arm does production run now?", from config, the sweep's arms and the page.
+
+The page wins over config where it plainly contradicts it: an operator who switches speculation off must not be told
+that it is still costing throughput.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from monitor.live_window import LiveWindow
+from monitor.values import StoredCrossover
+
+
+@dataclass(frozen=True, slots=True)
+class LiveArm:
+    """The arm's name, or None with the reason."""
+
+    name: str | None
+    reason: str
+
+
+def find_live_arm(declared: str | None, stored: StoredCrossover | None, window: LiveWindow) -> LiveArm:
+    """Declared arm unless the page contradicts it; else the only arm whose K and drafting match."""
+    if declared is not None and not _contradicts(declared, stored, window):
+        return LiveArm(declared, "declared in config")
+    if stored is None:
+        if declared is not None:
+            return LiveArm(declared, "declared in config")
+        return LiveArm(None, "no live_arm in config and no sweep to match against")
+    prefix = f"config says {declared}, which the server contradicts; " if declared is not None else ""
+    if window.speculation_configured is None:
+        return LiveArm(None, prefix + "the page does not say whether speculation is on")
+    if window.speculation_configured and window.drafting is False:
+        return LiveArm(None, prefix + "speculation is configured but drafted nothing in the live window")
+    k = window.k if window.speculation_configured else None
+    matches = sorted(arm for arm, arm_k in stored.arm_k.items() if arm_k == k)
+    shown = f"K={k}" if k is not None else "no speculation"
+    if len(matches) == 1:
+        return LiveArm(matches[0], prefix + f"the only measured arm with {shown}")
+    if not matches:
+        return LiveArm(None, prefix + f"the server shows {shown}, which no measured arm has")
+    return LiveArm(None, prefix + f"several measured arms have {shown} ({', '.join(matches)}); set live_arm")
+
+
+def _contradicts(declared: str, stored: StoredCrossover | None, window: LiveWindow) -> bool:
+    if stored is None or declared not in stored.arm_k or window.speculation_configured is None:
+        return False
+    shown = window.k if window.speculation_configured else None
+    if stored.arm_k[declared] is None or shown is None:
+        return (stored.arm_k[declared] is None) != (window.speculation_configured is False)
+    return stored.arm_k[declared] != shown

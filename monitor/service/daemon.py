@@ -1,0 +1,218 @@
+"""The daemon: scrape, store, evaluate, deliver, schedule, export, until told to stop.
+
+Composition only. Every decision lives elsewhere as a pure function; one failing part is logged and tried again, and
+never takes the others down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import logging
+import signal
+import socket
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+
+from monitor.alerts.channels import Channel, open_channels
+from monitor.alerts.outbox import deliver_due
+from monitor.config.load import Loaded
+from monitor.config.targets import endpoint_target, parse_duration, pool_of
+from monitor.exporter import Exporter
+from monitor.schedule import SweepScheduler
+from monitor.service.alerting import evaluate_alerts
+from monitor.service.died import settle_dead_sweeps
+from monitor.service.scraping import ScrapeLoops
+from monitor.service.statuses import StoredReadings, all_statuses, fingerprint_of, sweep_on
+from monitor.service.sweep_child import SweepChildren
+from monitor.store.db import Store
+from monitor.store.identities import save_identity
+from monitor.store.intents import claim_next, finish_intent
+from monitor.store.outbox import recent_deliveries
+from monitor.store.readings import append_readings
+from monitor.store.retention import prune
+from monitor.store.sweeps import recent_sweeps
+from monitor.values import Intent
+from probes.sweep.gate import in_window
+from probes.values import Identity, Reading, State
+
+log = logging.getLogger(__name__)
+
+FLUSH_S = 1.0
+PRUNE_S = 3600.0
+
+
+class Daemon:
+    """One store, one config, all loops."""
+
+    def __init__(self, loaded: Loaded, store: Store, *, clock: Callable[[], float] = time.time) -> None:
+        self._config = loaded.config
+        self._store = store
+        self._clock = clock
+        self._pending: list[Reading] = []
+        self._newest: dict[str, Reading] = {}
+        self._identities: dict[str, tuple[Identity, str]] = {}
+        self._endpoints = {e.name: e for e in loaded.config.endpoint}
+        self._targets = {e.name: endpoint_target(e) for e in loaded.config.endpoint}
+        self._channels: Mapping[str, Channel] = open_channels(loaded.config.channel)
+        self._children = SweepChildren(loaded.path)
+        self._scheduler = SweepScheduler()
+        self._exporter = Exporter()
+        self._group: asyncio.TaskGroup | None = None
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set; then readings in memory are flushed and running sweeps are ended and marked."""
+        settle_dead_sweeps(self._store, self._clock())
+        scrape = self._config.scrape
+        loops = ScrapeLoops(
+            self._targets,
+            interval_s=scrape.interval_s,
+            timeout_s=scrape.timeout_s,
+            max_bytes=int(scrape.max_page_mb * 1_000_000),
+            gzip=scrape.gzip,
+            on_reading=self._on_reading,
+            on_identity=self._on_identity,
+        )
+        if self._config.serve.metrics_port:
+            self._exporter.start(self._config.serve.metrics_host, self._config.serve.metrics_port)
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                group.create_task(loops.run(), name="scrape")
+                group.create_task(self._every(FLUSH_S, self._flush), name="flush")
+                every_s = self._config.alerts.evaluate_every_s
+                group.create_task(self._every(every_s, self._evaluate), name="evaluate")
+                group.create_task(self._every(1.0, self._deliver), name="deliver")
+                group.create_task(self._every(0.5, self._take_intents), name="intents")
+                group.create_task(self._every(PRUNE_S, self._prune), name="prune")
+                self._start_schedule()
+                await stop.wait()
+                raise _Stopping
+        except* _Stopping:
+            pass
+        finally:
+            self._scheduler.shutdown()
+            await self._flush()
+            settle_dead_sweeps(self._store, self._clock())
+            self._exporter.stop()
+            for channel in self._channels.values():
+                await channel.aclose()
+
+    async def _every(self, period_s: float, work: Callable[[], Awaitable[None]]) -> None:
+        failing = ""
+        while True:
+            try:
+                await work()
+                failing = ""
+            except Exception as error:
+                # One line per distinct fault: a full disk must not fill the log as well.
+                text = f"{type(error).__name__}: {error}"
+                if text != failing:
+                    log.exception("event=loop_failed part=%s", work.__name__.strip("_"))
+                    failing = text
+            await asyncio.sleep(period_s)
+
+    def _on_reading(self, reading: Reading) -> None:
+        before = self._newest.get(reading.endpoint)
+        if before is None or before.state is not reading.state:
+            log.info("event=state endpoint=%s state=%s reason=%r", reading.endpoint, reading.state, reading.reason)
+        self._newest[reading.endpoint] = reading
+        self._pending.append(reading)
+
+    def _on_identity(self, name: str, identity: Identity) -> None:
+        endpoint = self._endpoints[name]
+        reading = self._newest.get(name)
+        print_ = fingerprint_of(endpoint, identity, reading if reading and reading.state is State.OK else None)
+        if print_ is not None:
+            self._identities[name] = (identity, print_)
+
+    async def _flush(self) -> None:
+        while self._identities:
+            name, (identity, print_) = next(iter(self._identities.items()))
+            save_identity(self._store, name, self._clock(), identity, print_)
+            del self._identities[name]
+        if not self._pending:
+            return
+        readings, self._pending = self._pending, []
+        sweeps = recent_sweeps(self._store, 20)
+        tags = {
+            name: sweep_on(self._config, endpoint, sweeps, self._clock()) for name, endpoint in self._endpoints.items()
+        }
+        try:
+            append_readings(self._store, readings, tags)
+        except Exception:
+            # Keep a minute or so for when the disk comes back; older than that is lost, which a gap shows.
+            self._pending = (readings + self._pending)[-2000:]
+            raise
+
+    async def _evaluate(self) -> None:
+        await self._flush()
+        now_s = self._clock()
+        statuses = all_statuses(self._config, self._store, StoredReadings(self._store), now_s)
+        states = evaluate_alerts(self._config, self._store, statuses, now_s)
+        self._exporter.update(statuses, states, recent_deliveries(self._store, 200), now_s)
+
+    async def _deliver(self) -> None:
+        await deliver_due(self._store, self._channels, self._clock())
+
+    async def _prune(self) -> None:
+        prune(self._store, self._clock(), parse_duration(self._config.store.keep_readings))
+
+    async def _take_intents(self) -> None:
+        settle_dead_sweeps(self._store, self._clock())
+        while (intent := claim_next(self._store, "sweep", self._clock())) is not None:
+            assert self._group is not None
+            self._group.create_task(self._run_intent(intent), name=f"sweep {intent.subject}")
+
+    async def _run_intent(self, intent: Intent) -> None:
+        if self._children.busy(intent.subject):
+            finish_intent(self._store, intent.id, self._clock(), "exit 6: a sweep of this pool is already running")
+            return
+        arms = intent.args.get("arms", ())
+        code = await self._children.run(
+            intent.subject,
+            trigger="intent",
+            who=f"{intent.who}@{intent.host}",
+            now=bool(intent.args.get("now")),
+            arms=tuple(str(a) for a in arms) if isinstance(arms, list) else (),
+            intent=intent.id,
+        )
+        finish_intent(self._store, intent.id, self._clock(), f"exit {code}")
+
+    def _start_schedule(self) -> None:
+        for endpoint in self._config.endpoint:
+            probe = endpoint.probe
+            if probe is not None and probe.schedule is not None:
+                self._scheduler.add(pool_of(endpoint), probe.schedule, probe.timezone, self._scheduled)
+        self._scheduler.start()
+
+    async def _scheduled(self, pool: str) -> None:
+        endpoint = next(e for e in self._config.endpoint if e.probe is not None and pool_of(e) == pool)
+        assert endpoint.probe is not None
+        window = endpoint.probe.window
+        if window is not None and not in_window(window, endpoint.probe.timezone, self._clock()):
+            # A run that was missed while we were down is caught up only inside its window, never at peak.
+            log.warning("event=sweep_missed pool=%s window=%s", pool, window)
+            return
+        if self._children.busy(pool):
+            log.warning("event=sweep_skipped pool=%s reason=already_running", pool)
+            return
+        await self._children.run(pool, trigger="schedule", who=f"{getpass.getuser()}@{socket.gethostname()}", now=False)
+
+    def next_sweeps(self) -> dict[str, datetime]:
+        """When each pool's schedule fires next."""
+        return self._scheduler.next_times()
+
+
+class _Stopping(Exception):
+    """Ends the task group from inside: a TaskGroup has no cancel of its own."""
+
+
+async def serve_until_signal(daemon: Daemon) -> None:
+    """Run the daemon until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await daemon.run(stop)

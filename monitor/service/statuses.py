@@ -1,0 +1,154 @@
+"""Joins readings, identities and crossovers into the status of every endpoint; reads the store, decides nothing.
+
+Two sources of readings: the store (daemon, viewers) and memory (local mode, which must not write).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from monitor.config.model import Config, EndpointConfig
+from monitor.config.targets import parse_duration, pool_of
+from monitor.state import EndpointInputs, LiveSettings, endpoint_status
+from monitor.store.db import Store
+from monitor.store.identities import load_identity
+from monitor.store.readings import latest_reading, load_readings
+from monitor.store.sweeps import latest_crossover, recent_sweeps
+from monitor.values import EndpointStatus, StoredCrossover, StoredReading, SweepRecord
+from probes.scrape.fingerprint import fingerprint
+from probes.values import Identity, Reading, State
+
+
+class Readings(Protocol):
+    """Where recent readings and identities come from."""
+
+    def window(self, endpoint: str, since_s: float) -> Sequence[StoredReading]:
+        """Oldest first; the newest one is included even where it is older."""
+        ...
+
+    def identity(self, endpoint: EndpointConfig) -> tuple[Identity | None, str | None]:
+        """The server's identity and fingerprint, where known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReadings:
+    """Readings that a daemon wrote."""
+
+    store: Store
+
+    def window(self, endpoint: str, since_s: float) -> Sequence[StoredReading]:
+        found = load_readings(self.store, endpoint, since_s)
+        if not found:
+            newest = latest_reading(self.store, endpoint)
+            return [newest] if newest is not None else []
+        return found
+
+    def identity(self, endpoint: EndpointConfig) -> tuple[Identity | None, str | None]:
+        found = load_identity(self.store, endpoint.name)
+        return (found[0], found[1]) if found is not None else (None, None)
+
+
+class MemoryReadings:
+    """Readings held in this process only: local mode and `once` write nothing."""
+
+    def __init__(self, keep: int = 2000) -> None:
+        self._keep = keep
+        self._readings: dict[str, deque[StoredReading]] = {}
+        self._identities: dict[str, Identity] = {}
+
+    def add(self, reading: Reading, sweep_id: int | None = None) -> None:
+        """Remember one reading."""
+        self._readings.setdefault(reading.endpoint, deque(maxlen=self._keep)).append(StoredReading(reading, sweep_id))
+
+    def add_identity(self, endpoint: str, identity: Identity) -> None:
+        """Remember what a server said of itself."""
+        self._identities[endpoint] = identity
+
+    def window(self, endpoint: str, since_s: float) -> Sequence[StoredReading]:
+        held = self._readings.get(endpoint, ())
+        return [r for r in held if r.reading.at_s >= since_s] or list(held)[-1:]
+
+    def identity(self, endpoint: EndpointConfig) -> tuple[Identity | None, str | None]:
+        identity = self._identities.get(endpoint.name)
+        if identity is None:
+            return None, None
+        good = (r.reading for r in reversed(self._readings.get(endpoint.name, ())) if r.reading.state is State.OK)
+        return identity, fingerprint_of(endpoint, identity, next(good, None))
+
+
+def fingerprint_of(endpoint: EndpointConfig, identity: Identity, reading: Reading | None) -> str | None:
+    """The fingerprint of what the endpoint serves now; None until a page and the model are known."""
+    if reading is None or identity.model_root is None:
+        return None
+    return fingerprint(identity, reading.cache_config, endpoint.hardware, endpoint.revision)
+
+
+def live_settings(config: Config) -> LiveSettings:
+    """The live part of the config in seconds."""
+    return LiveSettings(
+        live_window_s=config.scrape.live_window_s,
+        stale_after_s=config.scrape.stale_after_s,
+        max_age_s=parse_duration(config.alerts.max_age),
+        tolerated_loss_pct=config.alerts.tolerated_loss_pct,
+    )
+
+
+def all_statuses(config: Config, store: Store | None, readings: Readings, now_s: float) -> tuple[EndpointStatus, ...]:
+    """The status of every configured endpoint, in the file's order."""
+    settings = live_settings(config)
+    sweeps = recent_sweeps(store, 20) if store is not None else []
+    result: list[EndpointStatus] = []
+    for endpoint in config.endpoint:
+        pool = pool_of(endpoint)
+        held = readings.window(endpoint.name, now_s - settings.live_window_s)
+        identity, print_ = readings.identity(endpoint)
+        result.append(
+            endpoint_status(
+                EndpointInputs(
+                    name=endpoint.name,
+                    pool=pool,
+                    declared_live_arm=endpoint.probe.live_arm if endpoint.probe else pool_live_arm(config, pool),
+                    readings=held,
+                    identity=identity,
+                    fingerprint=print_,
+                    crossover=newest_crossover(store, pool, print_),
+                    sweep_id=sweep_on(config, endpoint, sweeps, now_s),
+                ),
+                settings,
+                now_s,
+            )
+        )
+    return tuple(result)
+
+
+def pool_live_arm(config: Config, pool: str) -> str | None:
+    """The live arm that the pool's probing endpoint declares."""
+    return next((e.probe.live_arm for e in config.endpoint if e.probe is not None and pool_of(e) == pool), None)
+
+
+def newest_crossover(store: Store | None, pool: str, print_: str | None) -> StoredCrossover | None:
+    """The newest answer for this very server, else the pool's newest of any kind (shown, then not compared)."""
+    if store is None:
+        return None
+    return latest_crossover(store, pool, print_) or latest_crossover(store, pool, None)
+
+
+def sweep_on(config: Config, endpoint: EndpointConfig, sweeps: Sequence[SweepRecord], now_s: float) -> int | None:
+    """The sweep that loads this endpoint's server now, or did within its settle time."""
+    for sweep in sweeps:
+        probing = next((e for e in config.endpoint if e.name == sweep.endpoint), None)
+        if probing is None or probing.probe is None:
+            continue
+        ended_s = sweep.ended_at_s
+        if ended_s is not None and now_s - ended_s > probing.probe.settle_s:
+            continue
+        if sweep.outcome == "refused":
+            continue
+        urls = {(arm.url or probing.url).rstrip("/") for arm in probing.arm}
+        if endpoint.url.rstrip("/") in urls:
+            return sweep.id
+    return None

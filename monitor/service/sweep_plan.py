@@ -1,0 +1,106 @@
+"""Turns config and the store's history into a sweep's plan; reads secrets and the store, sends nothing."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from monitor.config.errors import ConfigError, Problem
+from monitor.config.ladder import resolve_ladder
+from monitor.config.load import Loaded
+from monitor.config.model import ArmConfig, EndpointConfig, ProbeConfig
+from monitor.config.targets import arm_target, parse_duration, pool_of, probe_of
+from monitor.store.db import Store
+from monitor.store.readings import load_readings
+from monitor.values import StoredReading
+from probes.sweep.plan import ArmPlan, LoadSpec, SweepPlan
+from probes.values import State
+
+PEAK_QUANTILE = 0.999
+
+
+def plan_for(loaded: Loaded, subject: str, only: Sequence[str], store: Store | None) -> SweepPlan:
+    """The plan of one pool's sweep; `only` names arms to keep, the baseline always stays. Raises ConfigError."""
+    endpoint, probe = probe_of(loaded.config, subject)
+    refuse_restart_arms(loaded.path, endpoint)
+    arms = _chosen(loaded.path, endpoint, probe, only)
+    peak = peak_concurrency(loaded, endpoint, store) if probe.ladder == "auto" else None
+    try:
+        return SweepPlan(
+            pool=pool_of(endpoint),
+            endpoint=endpoint.name,
+            baseline=probe.baseline,
+            live_arm=probe.live_arm,
+            arms=tuple(
+                ArmPlan(
+                    name=arm.name,
+                    target=arm_target(endpoint, arm),
+                    speculative=arm.speculation if arm.speculation is not None else arm.name != probe.baseline,
+                    hardware=arm.hardware or endpoint.hardware,
+                )
+                for arm in arms
+            ),
+            ladder=resolve_ladder(probe, peak, None),
+            repeats=probe.repeats,
+            cell_s=probe.cell_s,
+            warmup_s=probe.warmup_s,
+            load=LoadSpec(
+                prompts=probe.prompts,
+                max_tokens=probe.max_tokens,
+                temperature=probe.temperature,
+                top_p=probe.top_p,
+                seed=probe.seed,
+            ),
+            max_foreign=probe.max_live_concurrency,
+            max_minutes=probe.max_minutes,
+        )
+    except ValueError as error:
+        raise _error(
+            loaded.path, f'endpoint "{endpoint.name}".probe', str(error), "mend the plan in the config"
+        ) from None
+
+
+def refuse_restart_arms(path: Path, endpoint: EndpointConfig) -> None:
+    """Restarting a production server needs a journal and a guardian to undo it; without them it is refused."""
+    for arm in endpoint.arm:
+        if arm.restart is not None:
+            raise _error(
+                path,
+                f'endpoint "{endpoint.name}".arm "{arm.name}".restart',
+                "restart commands are not run: nothing yet guarantees that the server would be put back",
+                "start this arm as a server of its own and give its url",
+            )
+
+
+def _chosen(path: Path, endpoint: EndpointConfig, probe: ProbeConfig, only: Sequence[str]) -> list[ArmConfig]:
+    known = [arm.name for arm in endpoint.arm]
+    for name in only:
+        if name not in known:
+            raise _error(path, "--arm", f"{name} is no arm of {endpoint.name}", f"known: {', '.join(known)}")
+    return [arm for arm in endpoint.arm if not only or arm.name in only or arm.name == probe.baseline]
+
+
+def peak_concurrency(loaded: Loaded, endpoint: EndpointConfig, store: Store | None) -> float | None:
+    """p99.9 of the endpoint's stored requests in the system (whole endpoint, sweeps excluded); None without history."""
+    if store is None:
+        return None
+    since_s = time.time() - parse_duration(loaded.config.store.keep_readings)
+    loads = sorted(load for r in load_readings(store, endpoint.name, since_s) if (load := _load(r)) is not None)
+    if not loads:
+        return None
+    return loads[min(len(loads) - 1, math.floor(PEAK_QUANTILE * len(loads)))]
+
+
+def _load(stored: StoredReading) -> float | None:
+    if stored.sweep_id is not None or stored.reading.state is not State.OK:
+        return None
+    parts = [(e.running, e.waiting) for e in stored.reading.engines]
+    if not parts or any(running is None or waiting is None for running, waiting in parts):
+        return None
+    return sum((running or 0.0) + (waiting or 0.0) for running, waiting in parts)
+
+
+def _error(path: Path, key: str, message: str, cure: str) -> ConfigError:
+    return ConfigError((Problem(file=str(path), key=key, message=message, suggestion=cure, line=None),))

@@ -1,0 +1,73 @@
+"""One stored sweep as the JSON that `sweep --json` and `--out` give, and as lines for people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from monitor.store.db import Store
+from monitor.store.sweeps import get_sweep, load_cells
+from monitor.units import number
+from monitor.values import SweepRecord
+from monitor.verdict_text import crossover_lines
+from probes.crossover import to_json
+from probes.values import Cell
+
+SCHEMA = 1
+
+
+def sweep_json(store: Store, sweep_id: int) -> dict[str, Any]:
+    """Everything stored of one sweep."""
+    sweep = get_sweep(store, sweep_id)
+    return {
+        "schema": SCHEMA,
+        "sweep_id": sweep.id,
+        "pool": sweep.pool,
+        "endpoint": sweep.endpoint,
+        "started_at_s": sweep.started_at_s,
+        "ended_at_s": sweep.ended_at_s,
+        "outcome": sweep.outcome,
+        "reason": sweep.reason,
+        "exit_code": sweep.exit_code,
+        "baseline": sweep.baseline,
+        "live_arm": sweep.live_arm,
+        "plan": sweep.plan,
+        "crossover": to_json(sweep.result) if sweep.result is not None else None,
+        "cells": [cell_json(cell) for cell in load_cells(store, sweep_id)],
+        "identities": sweep.identities,
+        "arm_k": sweep.arm_k,
+        "fingerprint": sweep.fingerprint,
+    }
+
+
+def cell_json(cell: Cell) -> dict[str, Any]:
+    """Every field of a cell, and whether it counts."""
+    return {**asdict(cell), "valid": cell.valid, "acceptance_length": cell.acceptance_length}
+
+
+def cell_line(cell: Cell) -> str:
+    """One cell in one line: what was measured, or why it does not count."""
+    head = f"{cell.arm:>8} x{cell.rung:<4} #{cell.repeat}"
+    if not cell.valid:
+        return f"{head}  void: " + "; ".join(r.text for r in cell.void)
+    parts = [head]
+    if cell.output_tok_s is not None:
+        parts.append(f"{number(cell.output_tok_s):>6} tok/s")
+    if cell.concurrency is not None:
+        parts.append(f"at {number(cell.concurrency)} concurrent")
+    if cell.ttft.p50_ms is not None:
+        parts.append(f"TTFT {number(cell.ttft.p50_ms)} ms")
+    if cell.tpot.p50_ms is not None:
+        parts.append(f"TPOT {number(cell.tpot.p50_ms)} ms")
+    if cell.acceptance_length is not None:
+        parts.append(f"acceptance {cell.acceptance_length:.2f}")
+    parts += [f"({note.text})" for note in cell.notes]
+    return "  ".join(parts)
+
+
+def sweep_lines(sweep: SweepRecord) -> list[str]:
+    """The end of a sweep for a person."""
+    lines = [f"sweep {sweep.id} of {sweep.pool}: {sweep.outcome}" + (f": {sweep.reason}" if sweep.reason else "")]
+    if sweep.result is not None:
+        lines += crossover_lines(sweep.result)
+    return lines

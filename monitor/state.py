@@ -1,0 +1,242 @@
+"""Pure derivation of one endpoint's live status from its recent readings and its pool's newest crossover.
+
+Takes the clock as an argument, touches nothing; what cannot be told comes out as None or `unknown` with a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from monitor.live_arm import LiveArm, find_live_arm
+from monitor.live_window import LiveWindow, live_window
+from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict, StoredCrossover, StoredReading
+from probes.crossover import speedup_at
+from probes.values import ArmVerdict, Axis, BandPoint, Identity, State, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSettings:
+    """The parts of the config that live status depends on."""
+
+    live_window_s: float
+    stale_after_s: float
+    max_age_s: float
+    tolerated_loss_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointInputs:
+    """What is known of one endpoint at one instant."""
+
+    name: str
+    pool: str
+    declared_live_arm: str | None
+    readings: Sequence[StoredReading]
+    """Oldest first, at least the live window, failed scrapes included."""
+    identity: Identity | None
+    fingerprint: str | None
+    crossover: StoredCrossover | None
+    sweep_id: int | None = None
+    """A sweep that is loading this endpoint now or did within its settle time."""
+
+
+def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float) -> EndpointStatus:
+    """Everything the screens, the alert rule and `once` say of one endpoint."""
+    state, reason, age_s = _state(inputs.readings, settings, now_s)
+    window = live_window(inputs.readings, now_s - settings.live_window_s)
+    arm = find_live_arm(inputs.declared_live_arm, inputs.crossover, window)
+    crossover = _crossover_now(inputs, arm, window, settings, now_s)
+    verdict, verdict_reason = _verdict(inputs, state, reason, window, arm, crossover)
+    speculating = (
+        arm.name is not None and inputs.crossover is not None and (arm.name != inputs.crossover.result.baseline)
+    )
+    speedup = None
+    if state is State.OK and speculating and crossover is not None and not crossover.expired:
+        speedup = _speedup(inputs.crossover, crossover.for_arm, window)
+    applies, applies_reason = _rule_applies(inputs, verdict, verdict_reason, speculating, window, speedup)
+    alerting = applies and speedup is not None and speedup.high < 1 - settings.tolerated_loss_pct / 100
+    headroom = None
+    if state is State.OK and crossover is not None and not crossover.expired and crossover.low is not None:
+        headroom = crossover.low / window.concurrency if window.concurrency else None
+    return EndpointStatus(
+        name=inputs.name,
+        pool=inputs.pool,
+        state=state,
+        reason=reason,
+        age_s=age_s,
+        engine_kind=window.engine_kind,
+        version=inputs.identity.version if inputs.identity else None,
+        engines=window.engines if state is State.OK else (),
+        running_max=window.running_max if state is State.OK else None,
+        concurrency=window.concurrency if state is State.OK else None,
+        busiest_engine=window.busiest_engine if state is State.OK else None,
+        speculation_configured=window.speculation_configured,
+        drafting=window.drafting if state is State.OK else None,
+        k=window.k,
+        effective_k=window.effective_k,
+        acceptance_length=window.acceptance_length if state is State.OK else None,
+        acceptance_rate=window.acceptance_rate if state is State.OK else None,
+        live_arm=arm.name,
+        live_arm_reason=arm.reason,
+        crossover=crossover,
+        verdict=verdict,
+        verdict_reason=verdict_reason,
+        alerting=alerting,
+        alerting_reason=applies_reason,
+        speedup_now=speedup,
+        headroom=headroom,
+        loss_pct=(1 - speedup.ratio) * 100 if speedup is not None and speedup.ratio < 1 else None,
+        output_tok_s=window.output_tok_s if state is State.OK else None,
+        ttft_p50_ms=window.ttft_ms[0] if state is State.OK else None,
+        ttft_p99_ms=window.ttft_ms[1] if state is State.OK else None,
+        tpot_p50_ms=window.tpot_ms[0] if state is State.OK else None,
+        tpot_p99_ms=window.tpot_ms[1] if state is State.OK else None,
+        sweep_id=inputs.sweep_id,
+        rule_applies=applies,
+    )
+
+
+def _state(readings: Sequence[StoredReading], settings: LiveSettings, now_s: float) -> tuple[State, str, float | None]:
+    """Newest scrape's state; a good one that is too old is stale. Age is that of the newest good reading."""
+    if not readings:
+        return State.STALE, "no scrape yet", None
+    newest = readings[-1].reading
+    good = next((r.reading for r in reversed(readings) if r.reading.state is State.OK), None)
+    age_s = max(0.0, now_s - good.at_s) if good is not None else None
+    if newest.state is not State.OK:
+        return newest.state, newest.reason, age_s
+    if age_s is not None and age_s > settings.stale_after_s:
+        return State.STALE, f"newest scrape is {age_s:.0f} s old", age_s
+    return State.OK, "", age_s
+
+
+def _crossover_now(
+    inputs: EndpointInputs, arm: LiveArm, window: LiveWindow, settings: LiveSettings, now_s: float
+) -> CrossoverNow | None:
+    """The live arm's crossover; while speculation is off, that of the speculative arm that would serve best."""
+    stored = inputs.crossover
+    if stored is None or arm.name is None:
+        return None
+    name = arm.name
+    if name == stored.result.baseline:
+        best = _best_speculative(stored, window.concurrency)
+        if best is None:
+            return None
+        name = best
+    measured = stored.result.arms.get(name)
+    if measured is None:
+        return None
+    age_s = max(0.0, now_s - stored.measured_at_s)
+    return CrossoverNow(
+        for_arm=name,
+        verdict=measured.verdict,
+        value=measured.crossover,
+        low=measured.low,
+        high=measured.high,
+        age_s=age_s,
+        sweep_id=stored.sweep_id,
+        expired=age_s > settings.max_age_s,
+        band=measured.speedup,
+    )
+
+
+def _best_speculative(stored: StoredCrossover, concurrency: float | None) -> str | None:
+    arms = [a for name, a in stored.result.arms.items() if name != stored.result.baseline]
+    if not arms:
+        return None
+
+    def rank(verdict: ArmVerdict) -> tuple[float, float]:
+        point = speedup_at(verdict, concurrency) if concurrency else None
+        reach = verdict.crossover or 0.0
+        if verdict.verdict is Verdict.ALWAYS_FASTER:
+            reach = float("inf")
+        return (point.ratio if point is not None else 0.0, reach)
+
+    return max(arms, key=rank).arm
+
+
+def _verdict(
+    inputs: EndpointInputs,
+    state: State,
+    reason: str,
+    window: LiveWindow,
+    arm: LiveArm,
+    crossover: CrossoverNow | None,
+) -> tuple[LiveVerdict, str]:
+    """Where the concurrency sits, or the first reason why that cannot be said."""
+    stored = inputs.crossover
+    unknown = LiveVerdict.UNKNOWN
+    if state is not State.OK:
+        return unknown, f"{state.value}: {reason}"
+    if inputs.sweep_id is not None:
+        return unknown, f"sweep {inputs.sweep_id} is loading this endpoint; its traffic is not compared"
+    if stored is None:
+        return unknown, "no sweep has measured this pool yet"
+    if inputs.fingerprint is None:
+        return unknown, "the server's version and model are not known yet, so no crossover can be matched to it"
+    if inputs.fingerprint != stored.fingerprint:
+        return unknown, (
+            f"the server ({inputs.fingerprint}) is not what sweep {stored.sweep_id} measured ({stored.fingerprint}): "
+            "version, model, cache settings, hardware or revision differ; sweep again"
+        )
+    if arm.name is None:
+        return unknown, arm.reason
+    if crossover is None:
+        return unknown, f"sweep {stored.sweep_id} has no result for arm {arm.name}"
+    if crossover.expired:
+        return unknown, f"the crossover is {crossover.age_s / 86400:.1f} d old and has expired; sweep again"
+    if stored.result.axis is Axis.CLIENTS and len(window.engines) != 1:
+        return unknown, "the result is by clients, not per engine, and this endpoint has several engines"
+    if window.concurrency is None:
+        return unknown, window.reason
+    return _place(window.concurrency, crossover)
+
+
+def _place(concurrency: float, crossover: CrossoverNow) -> tuple[LiveVerdict, str]:
+    top = crossover.band[-1].concurrency if crossover.band else None
+    if crossover.verdict is Verdict.ALWAYS_FASTER:
+        if top is None or concurrency > top:
+            return (
+                LiveVerdict.UNKNOWN,
+                f"{crossover.for_arm} was faster everywhere up to {top}, nothing measured beyond",
+            )
+        return LiveVerdict.BELOW, f"{crossover.for_arm} was faster at every concurrency measured"
+    if crossover.verdict is Verdict.NEVER_FASTER:
+        if concurrency > 0:
+            return LiveVerdict.ABOVE, f"{crossover.for_arm} was not faster at any concurrency measured"
+        return LiveVerdict.BELOW, "no load"
+    if crossover.verdict is not Verdict.CROSSES or crossover.value is None:
+        return LiveVerdict.UNKNOWN, f"the sweep's verdict on {crossover.for_arm} is {crossover.verdict.value}"
+    low = crossover.low if crossover.low is not None else 0.0
+    if concurrency < low:
+        return LiveVerdict.BELOW, ""
+    if crossover.high is not None and concurrency > crossover.high:
+        return LiveVerdict.ABOVE, ""
+    return LiveVerdict.INSIDE, "inside the crossover's interval: a tie within what the sweep could tell"
+
+
+def _speedup(stored: StoredCrossover | None, arm: str, window: LiveWindow) -> BandPoint | None:
+    if stored is None or window.concurrency is None or window.concurrency <= 0:
+        return None
+    return speedup_at(stored.result.arms[arm], window.concurrency)
+
+
+def _rule_applies(
+    inputs: EndpointInputs,
+    verdict: LiveVerdict,
+    verdict_reason: str,
+    speculating: bool,
+    window: LiveWindow,
+    speedup: BandPoint | None,
+) -> tuple[bool, str]:
+    """Whether the alert rule can judge this endpoint now, and if not, why."""
+    if verdict is LiveVerdict.UNKNOWN:
+        return False, verdict_reason
+    if not speculating:
+        return False, "speculation is off here, so it cannot be costing anything"
+    if window.concurrency == 0:
+        return True, "idle"
+    if speedup is None:
+        return False, f"concurrency {window.concurrency:.1f} lies outside the range that the sweep measured"
+    return True, ""

@@ -1,0 +1,47 @@
+"""A crossover in words, for the terminal and for logs: verdict first, interval beside it, reasons beneath."""
+
+from __future__ import annotations
+
+from monitor.units import interval_text, number
+from probes.values import ArmVerdict, Axis, Crossover, Verdict
+
+
+def crossover_lines(result: Crossover) -> list[str]:
+    """One paragraph per arm, then which arm is best where."""
+    unit = "concurrent per engine" if result.axis is Axis.CONCURRENCY_PER_ENGINE else "clients"
+    lines: list[str] = []
+    for arm in result.arms.values():
+        lines.append(f"{arm.arm} against {result.baseline}: {verdict_sentence(arm, unit)}")
+        lines.extend(
+            f"    at {number(p.concurrency):>6} {unit}: {p.ratio:.2f}x [{p.low:.2f}, {p.high:.2f}]" for p in arm.speedup
+        )
+        if arm.capacity is not None:
+            lines.append(
+                f"    capacity: {number(arm.capacity.running)} running, {number(arm.capacity.tok_s)} tok/s, "
+                f"limited by {arm.capacity.limited_by}"
+            )
+        lines.extend(f"    {reason.text}" for reason in arm.reasons)
+    for best in result.best:
+        sure = "" if best.confident else " (within the noise)"
+        lines.append(
+            f"fastest from {number(best.start)} to {number(best.end)} {unit}: "
+            f"{best.arm}, by {best.margin_pct:.0f}%{sure}"
+        )
+    return lines
+
+
+def verdict_sentence(arm: ArmVerdict, unit: str) -> str:
+    """The verdict with its interval."""
+    where = interval_text(arm.crossover, arm.low, arm.high)
+    match arm.verdict:
+        case Verdict.CROSSES:
+            return f"crosses at {where} {unit}: faster below, slower above"
+        case Verdict.ALWAYS_FASTER:
+            top = f" up to {number(arm.low)} {unit}" if arm.low is not None else ""
+            return f"always faster{top}, the highest measured"
+        case Verdict.NEVER_FASTER:
+            return "never faster at any load measured"
+        case Verdict.UNCLEAR:
+            return f"unclear, crossover {where} {unit}" if arm.crossover is not None else "unclear"
+        case Verdict.INSUFFICIENT:
+            return "insufficient measurements for a verdict"
