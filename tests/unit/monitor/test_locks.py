@@ -1,0 +1,56 @@
+"""One daemon per store and one sweep per pool, whatever becomes of the holder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from monitor.service.locks import AlreadyHeld, Lock, holder_of, sweep_lock_path
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from monitor.service.locks import Lock
+Lock(Path(sys.argv[1])).acquire()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_holder_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    with Lock(path):
+        with pytest.raises(AlreadyHeld) as caught:
+            Lock(path).acquire()
+        assert caught.value.holder is not None
+        assert caught.value.holder.pid == os.getpid()
+        assert holder_of(path) is not None
+    assert holder_of(path) is None
+    with Lock(path):
+        pass
+
+
+def test_a_killed_holder_leaves_the_lock_free(tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"held\n"
+        held = holder_of(path)
+        assert held is not None
+        assert held.pid == child.pid
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    assert holder_of(path) is None
+
+
+def test_pools_do_not_share_a_lock(tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    assert sweep_lock_path(store, "a") != sweep_lock_path(store, "b")
+    assert sweep_lock_path(store, "a/../b").parent == tmp_path

@@ -1,0 +1,207 @@
+"""What an on-call engineer is told of one endpoint, for every situation that production can be in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from monitor.state import EndpointInputs, LiveSettings, endpoint_status
+from monitor.values import EndpointStatus, LiveVerdict, StoredCrossover, StoredReading
+from probes.values import Axis, Identity, State, Verdict
+from tests.support.readings import NOW_S, crossing, engine, minute, reading, stored
+
+SETTINGS = LiveSettings(live_window_s=60.0, stale_after_s=20.0, max_age_s=14 * 86400.0, tolerated_loss_pct=3.0)
+PRINT = "f" * 12
+
+
+def status(
+    readings: Sequence[StoredReading],
+    crossover: StoredCrossover | None = None,
+    *,
+    declared: str | None = None,
+    fingerprint: str | None = PRINT,
+    sweep_id: int | None = None,
+    now_s: float = NOW_S,
+) -> EndpointStatus:
+    inputs = EndpointInputs(
+        name="chat",
+        pool="chat",
+        declared_live_arm=declared,
+        readings=readings,
+        identity=Identity(version="0.26.0", model_root="m"),
+        fingerprint=fingerprint,
+        crossover=crossover,
+        sweep_id=sweep_id,
+    )
+    return endpoint_status(inputs, SETTINGS, now_s)
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "verdict", "alerting"),
+    [
+        (10.0, LiveVerdict.BELOW, False),
+        (25.0, LiveVerdict.INSIDE, False),
+        (29.5, LiveVerdict.ABOVE, True),
+        (40.0, LiveVerdict.ABOVE, True),
+        (0.0, LiveVerdict.BELOW, False),
+    ],
+)
+def test_live_concurrency_is_compared_with_the_interval(
+    concurrency: float, verdict: LiveVerdict, alerting: bool
+) -> None:
+    seen = status(minute(concurrency), stored())
+    assert seen.concurrency == pytest.approx(concurrency)
+    assert seen.verdict is verdict
+    assert seen.alerting is alerting
+    assert seen.live_arm == "k3"
+    if concurrency:
+        assert seen.headroom == pytest.approx(20.0 / concurrency)
+
+
+def test_a_tolerated_loss_does_not_alert_even_above_the_crossover() -> None:
+    small = crossing(band=((1, 1.9, 1.8, 2.0), (29, 0.985, 0.975, 0.995), (64, 0.98, 0.972, 0.99)))
+    seen = status(minute(40.0), stored(small))
+    assert seen.verdict is LiveVerdict.ABOVE
+    assert seen.rule_applies
+    assert not seen.alerting
+
+
+def test_above_while_speculation_is_off_never_alerts() -> None:
+    seen = status(minute(40.0, k=None), stored())
+    assert seen.live_arm == "off"
+    assert seen.crossover is not None
+    assert seen.crossover.for_arm == "k3"
+    assert seen.verdict is LiveVerdict.ABOVE
+    assert not seen.rule_applies
+    assert not seen.alerting
+    assert seen.speedup_now is None
+
+
+def test_an_operator_who_switched_speculation_off_is_believed_over_the_config() -> None:
+    seen = status(minute(40.0, k=None), stored(), declared="k3")
+    assert seen.live_arm == "off"
+    assert "contradicts" in seen.live_arm_reason
+    assert not seen.alerting
+
+
+def test_an_ambiguous_arm_makes_the_verdict_unknown() -> None:
+    twins = stored(crossing("k3"), crossing("k3-fp8"), arm_k={"off": None, "k3": 3, "k3-fp8": 3})
+    seen = status(minute(40.0), twins)
+    assert seen.live_arm is None
+    assert seen.verdict is LiveVerdict.UNKNOWN
+    assert "k3-fp8" in seen.verdict_reason
+    assert status(minute(40.0), twins, declared="k3").verdict is LiveVerdict.ABOVE
+
+
+def test_configured_but_not_drafting_is_not_mistaken_for_the_arm() -> None:
+    seen = status(minute(40.0, drafts_per_s=0.0), stored())
+    assert seen.drafting is False
+    assert seen.live_arm is None
+    assert seen.verdict is LiveVerdict.UNKNOWN
+
+
+def test_beyond_the_measured_range_the_rule_does_not_apply() -> None:
+    seen = status(minute(100.0), stored())
+    assert seen.verdict is LiveVerdict.ABOVE
+    assert seen.speedup_now is None
+    assert not seen.rule_applies
+    assert "outside the range" in seen.alerting_reason
+
+
+@pytest.mark.parametrize(
+    ("verdict", "concurrency", "expected"),
+    [
+        (Verdict.ALWAYS_FASTER, 40.0, LiveVerdict.BELOW),
+        (Verdict.ALWAYS_FASTER, 65.0, LiveVerdict.UNKNOWN),
+        (Verdict.NEVER_FASTER, 0.5, LiveVerdict.ABOVE),
+        (Verdict.NEVER_FASTER, 0.0, LiveVerdict.BELOW),
+        (Verdict.UNCLEAR, 40.0, LiveVerdict.UNKNOWN),
+        (Verdict.INSUFFICIENT, 40.0, LiveVerdict.UNKNOWN),
+    ],
+)
+def test_every_sweep_verdict_has_its_live_meaning(verdict: Verdict, concurrency: float, expected: LiveVerdict) -> None:
+    arm = crossing(verdict=verdict, value=None, low=None, high=None)
+    assert status(minute(concurrency), stored(arm)).verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("crossover", "options", "words"),
+    [
+        (None, {}, "no sweep"),
+        (stored(age_s=15 * 86400.0), {}, "expired"),
+        (stored(fingerprint="0" * 12), {}, "sweep again"),
+        (stored(), {"fingerprint": None}, "not known yet"),
+        (stored(), {"sweep_id": 9}, "sweep 9"),
+    ],
+)
+def test_what_cannot_be_compared_is_unknown_with_a_reason(
+    crossover: StoredCrossover | None, options: dict[str, str | int | None], words: str
+) -> None:
+    seen = status(minute(40.0), crossover, **options)  # type: ignore[arg-type]
+    assert seen.verdict is LiveVerdict.UNKNOWN
+    assert words in seen.verdict_reason
+    assert not seen.alerting
+
+
+def test_a_failed_scrape_is_a_state_and_not_a_zero() -> None:
+    failed = StoredReading(reading(NOW_S, state=State.DOWN, reason="refused"), None)
+    seen = status([*minute(40.0, end_s=NOW_S - 5), failed], stored())
+    assert seen.state is State.DOWN
+    assert seen.concurrency is None
+    assert seen.age_s == pytest.approx(5.0)
+    assert seen.verdict is LiveVerdict.UNKNOWN
+
+
+def test_old_readings_are_stale() -> None:
+    seen = status(minute(40.0), stored(), now_s=NOW_S + 30)
+    assert seen.state is State.STALE
+    assert seen.verdict is LiveVerdict.UNKNOWN
+
+
+def test_one_reading_is_no_mean() -> None:
+    seen = status(minute(40.0)[-1:], stored())
+    assert seen.concurrency is None
+    assert seen.verdict is LiveVerdict.UNKNOWN
+    assert "only one reading" in seen.verdict_reason
+
+
+def test_readings_of_a_sweep_are_not_live_load() -> None:
+    seen = status(minute(64.0, sweep_id=7), stored())
+    assert seen.concurrency is None
+    assert seen.verdict is LiveVerdict.UNKNOWN
+
+
+def test_the_busiest_engine_decides_not_the_sum() -> None:
+    held = [
+        StoredReading(
+            reading(
+                NOW_S - 5 * n,
+                [
+                    engine("0", running=15.0, tokens=1000.0 - n, drafts=100.0 - n),
+                    engine("1", running=18.0, tokens=1000.0 - n, drafts=100.0 - n),
+                ],
+                k=3,
+            ),
+            None,
+        )
+        for n in (2, 1, 0)
+    ]
+    seen = status(held, stored())
+    assert seen.concurrency == pytest.approx(18.0)
+    assert seen.busiest_engine == "1"
+    assert seen.verdict is LiveVerdict.BELOW
+    by_clients = replace(stored(), result=replace(stored().result, axis=Axis.CLIENTS))
+    assert status(held, by_clients).verdict is LiveVerdict.UNKNOWN
+
+
+def test_nothing_is_averaged_across_a_restart() -> None:
+    before = minute(60.0, end_s=NOW_S - 15, count=6)
+    after = [
+        StoredReading(reading(NOW_S - 5 * n, [engine(running=2.0, tokens=10.0 - n)], process_start_s=99.0), None)
+        for n in (1, 0)
+    ]
+    seen = status([*before, *after], stored())
+    assert seen.concurrency == pytest.approx(2.0)
+    assert seen.live_arm == "off"
