@@ -21,7 +21,10 @@ def check_rules(config: Config, now: datetime) -> Iterator[Finding]:
     yield from _check_numbers(config)
     if not config.endpoint:
         yield Finding(
-            ("endpoint",), "no endpoint is named, so there is nothing to watch", "add an [[endpoint]] with name and url"
+            ("endpoint",),
+            "no endpoint is named, so there is nothing to watch",
+            "add an [[endpoint]] with name and url",
+            note=True,
         )
     yield from _check_names([endpoint.name for endpoint in config.endpoint], ("endpoint",), "endpoint")
     yield from _check_names([channel.name for channel in config.channel], ("channel",), "channel")

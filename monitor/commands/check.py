@@ -1,0 +1,161 @@
+"""`specwatch check`: every mistake in the config, then a look at all that it names; sends no prompt and no alert."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from monitor.commands.check_arms import compare_arms
+from monitor.commands.check_servers import Look, look_at_all
+from monitor.commands.check_sweep import sweep_section
+from monitor.commands.check_text import Remark, Section, host_of, look_section, render
+from monitor.commands.common import EXIT_CONFIG, config_option
+from monitor.config.errors import ConfigError, describe, explain
+from monitor.config.load import Loaded, load_config
+from monitor.config.model import ChannelConfig, EndpointConfig
+from monitor.config.targets import arm_target, channel_url, endpoint_target, pool_of
+from monitor.service.sweep_plan import plan_for
+from monitor.store.db import open_store
+from monitor.store.errors import StoreError
+from probes.sweep.plan import SweepPlan
+from probes.values import Target
+
+_Given = TypeVar("_Given")
+
+
+@click.command()
+@config_option
+def check(config_path: Path) -> None:
+    """Explain every error in the config; where it is sound, look at every server, schedule, store and channel it names.
+
+    Sends no prompt and no alert. Exit 0 where all is well, 2 where something must be mended.
+    """
+    try:
+        loaded = load_config(config_path)
+    except ConfigError as error:
+        click.echo(explain(error))
+        sys.exit(EXIT_CONFIG)
+    sections = asyncio.run(inspect(loaded, datetime.now(UTC)))
+    click.echo(render(sections))
+    sys.exit(EXIT_CONFIG if any(remark.is_problem for s in sections for remark in s.remarks) else 0)
+
+
+async def inspect(loaded: Loaded, now: datetime) -> list[Section]:
+    """Everything `check` says of a sound config, as sections in the order of the file."""
+    config = loaded.config
+    targets: dict[str, Target] = {}
+    secrets: dict[str, list[Remark]] = {}
+    for endpoint in config.endpoint:
+        _keep(targets, secrets, endpoint.name, partial(endpoint_target, endpoint))
+        for arm in endpoint.arm if endpoint.probe else ():
+            _keep(targets, secrets, f"{endpoint.name}/{arm.name}", partial(arm_target, endpoint, arm))
+    found = await look_at_all(list(targets.values()), config.scrape)
+    looks = dict(zip(targets, found, strict=True))
+
+    sections = [_config_section(loaded), _store_section(loaded)]
+    for endpoint in config.endpoint:
+        sections += _server_sections(endpoint, looks, secrets)
+        if endpoint.probe is not None:
+            said = [remark for remarks in secrets.values() for remark in remarks]
+            sections.append(_sweep_section(loaded, endpoint, looks, said, now))
+    return [*sections, *(_channel_section(channel) for channel in config.channel)]
+
+
+def _keep(
+    targets: dict[str, Target], secrets: dict[str, list[Remark]], name: str, resolve: Callable[[], Target]
+) -> None:
+    target, secrets[name] = _resolved(resolve)
+    if target is not None:
+        targets[name] = target
+
+
+def _resolved(resolve: Callable[[], _Given]) -> tuple[_Given | None, list[Remark]]:
+    try:
+        return resolve(), []
+    except ConfigError as error:
+        return None, [Remark.problem(f"{p.key} {p.message}: {p.suggestion}") for p in error.problems]
+
+
+def _config_section(loaded: Loaded) -> Section:
+    config = loaded.config
+    arms = sum(len(endpoint.arm) for endpoint in config.endpoint)
+    remarks = [Remark.note(" ".join(describe(problem).split())) for problem in loaded.notes]
+    if not config.endpoint:
+        remarks.append(Remark.problem("there is nothing to watch: add an [[endpoint]] with name and url"))
+    text = f"{len(config.endpoint)} endpoint(s), {arms} arm(s), {len(config.channel)} channel(s)"
+    return Section(f"config {loaded.path}", [("reads as", text)], remarks)
+
+
+def _store_section(loaded: Loaded) -> Section:
+    path = loaded.store_path
+    remarks: list[Remark] = []
+    if path.exists():
+        try:
+            with open_store(path, readonly=True):
+                state = f"there, {path.stat().st_size / 1e6:.1f} MB"
+        except StoreError as error:
+            state = "there, but cannot be used"
+            remarks.append(Remark.problem(error.problem))
+    else:
+        state = "not there yet; `specwatch serve` makes it"
+    # WAL needs to make files beside the store, so the folder counts as well.
+    blocked = [str(p) for p in (path.parent, path) if p.exists() and not os.access(p, os.W_OK)]
+    if blocked:
+        remarks.append(Remark.problem(f"not writable for this user: {', '.join(blocked)}"))
+    return Section(f"store {path}", [("state", state)], remarks)
+
+
+def _server_sections(
+    endpoint: EndpointConfig, looks: dict[str, Look], secrets: dict[str, list[Remark]]
+) -> Iterator[Section]:
+    arms = endpoint.arm if endpoint.probe else ()
+    named = [
+        (endpoint.name, f"endpoint {endpoint.name}  {endpoint.url}"),
+        *((f"{endpoint.name}/{arm.name}", f"arm {arm.name} of {endpoint.name}  {arm.url}") for arm in arms),
+    ]
+    for name, title in named:
+        if name in looks:
+            yield look_section(title, looks[name])
+        else:
+            yield Section(title, [("state", "not looked at")], secrets[name])
+
+
+def _sweep_section(
+    loaded: Loaded, endpoint: EndpointConfig, looks: dict[str, Look], said: list[Remark], now: datetime
+) -> Section:
+    probe = endpoint.probe
+    assert probe is not None
+    by_arm = {arm.name: look for arm in endpoint.arm if (look := looks.get(f"{endpoint.name}/{arm.name}"))}
+    remarks = list(compare_arms(endpoint.arm, probe, by_arm, looks.get(endpoint.name)))
+    plan, trouble = _resolved(partial(_plan, loaded, endpoint.name))
+    remarks += [remark for remark in trouble if remark not in said]
+    return sweep_section(f"sweep of {pool_of(endpoint)}", probe, plan, remarks, now, None)
+
+
+def _plan(loaded: Loaded, name: str) -> SweepPlan:
+    """The plan as `specwatch sweep` would make it, with the store's peak where there is a store that can be read."""
+    try:
+        with open_store(loaded.store_path, readonly=True) if loaded.store_path.exists() else nullcontext() as store:
+            return plan_for(loaded, name, (), store)
+    except StoreError:
+        return plan_for(loaded, name, (), None)
+
+
+def _channel_section(channel: ChannelConfig) -> Section:
+    title = f"channel {channel.name}  {channel.kind}"
+    if channel.kind == "stdout":
+        return Section(title, [("state", "ready: the standard output of `specwatch serve`")])
+    url, remarks = _resolved(lambda: channel_url(channel))
+    if url is None:
+        return Section(title, [("state", "no address")], remarks)
+    source = f"variable {channel.url_env}" if channel.url_env else channel.url_file or "the config"
+    return Section(title, [("state", f"ready: {host_of(url)}, address from {source}; nothing was sent")])
