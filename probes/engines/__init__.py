@@ -1,0 +1,1 @@
+"""What vLLM and SGLang write on their metrics pages, read into one vocabulary; never opens a connection."""

@@ -1,0 +1,1 @@
+"""The passive probe: one scrape becomes one reading, two readings become rates; never sends load."""
