@@ -1,0 +1,135 @@
+"""Turns the evidence of one cell into its numbers; pure. Whether they count is `judge.py`'s business."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from probes.load.records import Ending, RequestRecord
+from probes.sweep import judge
+from probes.sweep.evidence import Evidence
+from probes.sweep.totals import accepted_per_pos, kv_max, live_counter, moved, total
+from probes.sweep.window import (
+    Span,
+    client_tokens_in,
+    e2e_s,
+    ended_in,
+    in_flight_mean,
+    in_system_mean,
+    latency,
+    mean,
+    tpot_s,
+    ttft_s,
+)
+from probes.values import Cell, Reading
+
+
+def assemble(evidence: Evidence) -> Cell:
+    """The finished cell, with its reasons."""
+    cell = _numbers(evidence)
+    void, notes = judge.judge(cell, evidence)
+    return replace(cell, void=void, notes=notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """Server counters from idle to idle (from edge to edge where an idle reading is missing)."""
+
+    preemptions: float | None = None
+    drafts: float | None = None
+    draft_tokens: float | None = None
+    accepted_tokens: float | None = None
+    accepted_per_pos: tuple[float, ...] = ()
+    prefix_hit_ratio: float | None = None
+    server_tokens: float | None = None
+    foreign: float | None = None
+
+
+def _whole(evidence: Evidence) -> _Whole:
+    idle = evidence.before is not None and evidence.after is not None
+    a, b = (evidence.before, evidence.after) if idle else (evidence.start, evidence.end)
+    if a is None or b is None:
+        return _Whole()
+    queries, hits = moved(a, b, lambda e: e.prefix_queries), moved(a, b, lambda e: e.prefix_hits)
+    drafts = moved(a, b, lambda e: e.drafts)
+    finished = moved(a, b, lambda e: e.finished)
+    return _Whole(
+        preemptions=moved(a, b, lambda e: e.preemptions),
+        drafts=drafts,
+        draft_tokens=moved(a, b, lambda e: e.draft_tokens),
+        accepted_tokens=moved(a, b, lambda e: e.accepted_tokens),
+        accepted_per_pos=accepted_per_pos(a, b, drafts),
+        prefix_hit_ratio=hits / queries if hits is not None and queries else None,
+        server_tokens=moved(a, b, lambda e: e.generation_tokens) if idle else None,
+        # Every request of ours may have reached the engine, also those that failed or were cut off.
+        foreign=max(0.0, finished - len(evidence.records)) if idle and finished is not None else None,
+    )
+
+
+def _server_tok_s(evidence: Evidence, window: Span | None) -> float | None:
+    if window is None or evidence.start is None or evidence.end is None:
+        return None
+    if not (live_counter(evidence.start) and live_counter(evidence.end)):
+        return None
+    tokens = moved(evidence.start, evidence.end, lambda e: e.generation_tokens)
+    return None if tokens is None else tokens / window.length_s
+
+
+def _client_tokens(records: tuple[RequestRecord, ...]) -> int | None:
+    known = [r.output_tokens for r in records if r.output_tokens is not None]
+    missing = any(r.ending is Ending.OK and r.output_tokens is None for r in records)
+    return None if missing else sum(known)
+
+
+def _numbers(evidence: Evidence) -> Cell:
+    window, records, engines = evidence.window, evidence.records, evidence.engine_count
+    finished = [r for r in records if r.ending is Ending.OK]
+    ended = ended_in(records, window) if window else []
+    client_tokens = _client_tokens(records)
+    whole = _whole(evidence)
+    server_tok_s = _server_tok_s(evidence, window)
+    client_tok_s = None
+    if window and client_tokens is not None:
+        client_tok_s = client_tokens_in(records, window) / window.length_s
+    return Cell(
+        arm=evidence.slot.arm,
+        rung=evidence.slot.rung,
+        repeat=evidence.slot.repeat,
+        order=evidence.slot.order,
+        started_at_s=evidence.started_at_s,
+        window_s=window.length_s if window else None,
+        concurrency=in_system_mean(records, window) / engines if window and engines else None,
+        output_tok_s=client_tok_s if server_tok_s is None else server_tok_s,
+        server_tok_s=server_tok_s,
+        client_tok_s=client_tok_s,
+        requests=len(finished),
+        errors=sum(r.ending is Ending.ERROR for r in records),
+        capped_share=mean([float(r.finish_reason == "length") for r in finished]),
+        ttft=latency([ttft_s(r) for r in ended]),
+        tpot=latency([tpot_s(r) for r in ended]),
+        e2e=latency([e2e_s(r) for r in ended]),
+        prompt_tokens_mean=mean([r.prompt_tokens for r in finished if r.prompt_tokens is not None]),
+        output_tokens_mean=mean([r.output_tokens for r in finished if r.output_tokens is not None]),
+        running_mean=_gauge_mean(evidence.samples, engines, "running"),
+        waiting_mean=_gauge_mean(evidence.samples, engines, "waiting"),
+        kv_usage_max=max((kv for r in evidence.samples if (kv := kv_max(r)) is not None), default=None),
+        preemptions=whole.preemptions,
+        drafts=whole.drafts,
+        draft_tokens=whole.draft_tokens,
+        accepted_tokens=whole.accepted_tokens,
+        accepted_per_pos=whole.accepted_per_pos,
+        prefix_hit_ratio=whole.prefix_hit_ratio,
+        client_tokens=client_tokens,
+        server_tokens=whole.server_tokens,
+        foreign_requests=whole.foreign,
+        loop_lag_p99_ms=evidence.health.lag_p99_ms,
+        client_cpu_share=evidence.health.cpu_share,
+        in_flight_mean=in_flight_mean(records, window) if window else None,
+        k=next((r.k for r in reversed(evidence.readings) if r.k is not None), None),
+        engine_count=engines,
+    )
+
+
+def _gauge_mean(samples: tuple[Reading, ...], engines: int | None, gauge: str) -> float | None:
+    values = [total(r, (lambda e: e.running) if gauge == "running" else (lambda e: e.waiting)) for r in samples]
+    found = mean([value for value in values if value is not None])
+    return None if found is None or not engines else found / engines

@@ -1,0 +1,167 @@
+"""Measures one cell: idle, ramp, steady window, drain, idle; whatever happens its streams are closed on the way out.
+
+Takes stamps and readings only; numbers and reasons are made in `assemble.py` and `judge.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from probes.load.closed_loop import ClosedLoop
+from probes.load.health import UNKNOWN_HEALTH, ClientHealth, LoopWatch, quiet_gc
+from probes.load.prompts import PromptSet
+from probes.load.records import Ending
+from probes.load.request import RequestSource, Series
+from probes.sweep.assemble import assemble
+from probes.sweep.evidence import Evidence
+from probes.sweep.plan import ArmPlan, CellSlot, LoadSpec
+from probes.sweep.watch import GaugeWatch, Reads, idle_reading
+from probes.values import Cell, Reading
+
+POLL_MIN_S = 0.25
+POLL_MAX_S = 1.0
+TICK_S = 0.02
+SPREAD_GUESS_S = 0.5
+"""Starts are spread over this where no request of the arm has been timed yet."""
+RAMP_MIN_S = 3.0
+RAMP_MAX_S = 120.0
+DRAIN_MIN_S = 10.0
+DRAIN_MAX_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class CellJob:
+    """Everything one cell needs to know."""
+
+    slot: CellSlot
+    arm: ArmPlan
+    model: str
+    cell_s: float
+    load: LoadSpec
+    prompts: PromptSet
+    nonce: str
+    """The sweep's own; keeps salts and request ids unique."""
+    max_foreign: float
+    request_s: float | None
+    """Time of one request at about this load, where it is known."""
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What the steady part fills in as it goes."""
+
+    start: Reading | None = None
+    end: Reading | None = None
+    samples: tuple[Reading, ...] = ()
+    health: ClientHealth = UNKNOWN_HEALTH
+    cut_off: int = 0
+
+
+def poll_interval_s(cell_s: float) -> float:
+    """Ten polls a window, between four a second and one a second: more would burden the server."""
+    return max(POLL_MIN_S, min(POLL_MAX_S, cell_s / 10))
+
+
+def make_loop(job: CellJob) -> ClosedLoop:
+    """The clients of one cell, not started."""
+    slot, load = job.slot, job.load
+    series = Series(job.nonce, load.seed, slot.rung, slot.repeat, slot.order)
+    source = RequestSource(job.prompts, job.model, load.sampling, series)
+    return ClosedLoop(job.arm.target, source, slot.rung)
+
+
+async def measure_cell(job: CellJob, scraper: Reads) -> Cell:
+    """Run one cell to its end; faults of the server make a void cell.
+
+    Raises ForeignTraffic when others' requests arrive.
+    """
+    started_at_s = time.time()
+    before, idle_before = await idle_reading(scraper, job.arm.name, job.max_foreign)
+    loop = make_loop(job)
+    try:
+        with quiet_gc():
+            taken = await _steady(job, scraper, loop)
+        taken.cut_off = await loop.drain(_drain_s(loop))
+    finally:
+        await loop.aclose()
+    after, idle_after = await idle_reading(scraper, job.arm.name, None)
+    return assemble(
+        Evidence(
+            slot=job.slot,
+            arm=job.arm,
+            started_at_s=started_at_s,
+            before=before,
+            start=taken.start,
+            end=taken.end,
+            after=after,
+            was_idle=idle_before and idle_after,
+            samples=taken.samples,
+            records=tuple(loop.records),
+            health=taken.health,
+            cut_off=taken.cut_off,
+        )
+    )
+
+
+async def _steady(job: CellJob, scraper: Reads, loop: ClosedLoop) -> _Taken:
+    watch = GaugeWatch(scraper, loop, job.arm.name, job.max_foreign)
+    client_watch = LoopWatch()
+    taken = _Taken()
+    await loop.warm()
+    await _ramp(job, loop, watch)
+    watch.restart()
+    client_watch.start()
+    try:
+        taken.start = await watch.edge()
+        if taken.start is not None:
+            await _poll_until(watch, taken.start.mono_s + job.cell_s, poll_interval_s(job.cell_s))
+            taken.end = await watch.edge()
+    finally:
+        taken.health = client_watch.stop()
+        loop.stop_launching()
+    taken.samples = tuple(watch.samples)
+    return taken
+
+
+async def _poll_until(watch: GaugeWatch, end_s: float, every_s: float) -> None:
+    while True:
+        left_s = end_s - time.monotonic()
+        if left_s <= 1.5 * every_s:
+            await asyncio.sleep(max(0.0, left_s))
+            return
+        await asyncio.sleep(every_s)
+        await watch.look()
+
+
+async def _ramp(job: CellJob, loop: ClosedLoop, watch: GaugeWatch) -> None:
+    """Start the clients spread over one request's time, then wait until all have been in flight for about another.
+
+    Bounded, so that a server that holds requests back still gets its window (and the cell its reasons).
+    """
+    clients, request_s = job.slot.rung, job.request_s
+    bound_s = min(RAMP_MAX_S, max(RAMP_MIN_S, 2 * job.cell_s))
+    spread_s = min(SPREAD_GUESS_S if request_s is None else request_s, bound_s / 3)
+    started_s = time.monotonic()
+    full_s: float | None = None
+    next_look_s = started_s
+    every_s = poll_interval_s(job.cell_s)
+    loop.start(spread_s)
+    while (now_s := time.monotonic()) < started_s + bound_s:
+        if full_s is None and loop.max_in_flight >= clients:
+            full_s = now_s
+        if full_s is not None:
+            turned_over = len(loop.records) >= clients
+            waited = request_s is not None and now_s - full_s >= request_s
+            if turned_over or waited:
+                return
+        if now_s >= next_look_s:
+            next_look_s = now_s + every_s
+            await watch.look()
+        await asyncio.sleep(TICK_S)
+
+
+def _drain_s(loop: ClosedLoop) -> float:
+    times = [r.end_s - r.launched_s for r in loop.records if r.ending is Ending.OK]
+    return min(DRAIN_MAX_S, max(DRAIN_MIN_S, 3 * max(times, default=0.0)))

@@ -1,0 +1,53 @@
+"""What a cell brings home before anybody judges it; plain values that the pure half of the room works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from probes.load.health import ClientHealth
+from probes.load.records import RequestRecord
+from probes.sweep.plan import ArmPlan, CellSlot
+from probes.sweep.window import Span
+from probes.values import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Raw material of one cell. Readings are None where the page could not be read then."""
+
+    slot: CellSlot
+    arm: ArmPlan
+    started_at_s: float
+    before: Reading | None
+    """Idle, before the load."""
+    start: Reading | None
+    """Edge of the steady window."""
+    end: Reading | None
+    after: Reading | None
+    """Idle, after the drain."""
+    was_idle: bool
+    """Whether both idle readings were."""
+    samples: tuple[Reading, ...]
+    """Polls inside the window, edges included."""
+    records: tuple[RequestRecord, ...]
+    health: ClientHealth
+    cut_off: int
+    """Requests that the drain did not wait for."""
+
+    @property
+    def window(self) -> Span | None:
+        """The steady window on the monotonic clock: first byte to first byte of the edge scrapes."""
+        if self.start is None or self.end is None or self.end.mono_s <= self.start.mono_s:
+            return None
+        return Span(self.start.mono_s, self.end.mono_s)
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """All good readings in time order."""
+        outer = (self.before, *self.samples, self.after)
+        return tuple(reading for reading in outer if reading is not None)
+
+    @property
+    def engine_count(self) -> int | None:
+        """Engines on the newest page."""
+        return len(self.readings[-1].engines) or None if self.readings else None

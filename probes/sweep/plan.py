@@ -1,0 +1,140 @@
+"""What one sweep will do, in which order and at what cost; pure, so that `--plan` and the sweep itself cannot differ.
+
+Touches no server and no clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from probes.load.request import Sampling
+from probes.values import Target
+
+STREAM_TOK_S_UPPER = 200.0
+"""Output rate that one stream is assumed not to pass, for the upper bound of tokens only."""
+TOKEN_S_GUESS = 0.02
+"""Seconds per token of a stream before anything has been measured, for the guess of ramp and drain only."""
+SCRAPES_S = 1.0
+"""Idle scrapes before and after a cell, connections and pauses."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmPlan:
+    """One server configuration of the sweep; two arms may name the same address (an A/A sweep)."""
+
+    name: str
+    target: Target
+    speculative: bool
+    """Whether this arm must draft; an arm that should not and does is as wrong as the reverse."""
+    hardware: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSpec:
+    """What the clients send."""
+
+    prompts: str = "builtin"
+    max_tokens: int = 512
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int = 1
+
+    @property
+    def sampling(self) -> Sampling:
+        """The keys that go into every request."""
+        return Sampling(self.max_tokens, self.temperature, self.top_p)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPlan:
+    """One sweep. Raises ValueError where it could not give an answer."""
+
+    pool: str
+    endpoint: str
+    baseline: str
+    live_arm: str | None
+    arms: tuple[ArmPlan, ...]
+    ladder: tuple[int, ...]
+    """Closed-loop clients, rising."""
+    repeats: int
+    cell_s: float
+    warmup_s: float
+    load: LoadSpec
+    max_foreign: float
+    """More requests in the system than this that are not ours abort the sweep."""
+    max_minutes: float
+
+    def __post_init__(self) -> None:
+        names = [arm.name for arm in self.arms]
+        if len(set(names)) != len(names):
+            raise ValueError(f"two arms of {self.endpoint} have the same name")
+        if self.baseline not in names:
+            raise ValueError(f"the baseline {self.baseline!r} is not among the arms of {self.endpoint}")
+        if len(names) < 2:
+            raise ValueError(f"{self.endpoint} has only the arm {names[0]!r}: nothing to compare with")
+        if not self.ladder or self.ladder[0] < 1 or any(a >= b for a, b in pairwise(self.ladder)):
+            raise ValueError(f"the ladder of {self.endpoint} must be rising numbers of clients from 1")
+        if self.repeats < 1:
+            raise ValueError(f"repeats of {self.endpoint} must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class CellSlot:
+    """One cell to measure."""
+
+    arm: str
+    rung: int
+    repeat: int
+    order: int
+    """Position in the sweep, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCost:
+    """What a sweep takes. Seconds are an estimate, tokens an upper bound."""
+
+    seconds: float
+    cells: int
+    tokens_upper: int
+
+
+def cell_order(plan: SweepPlan) -> tuple[CellSlot, ...]:
+    """Rungs climb; within a rung every other pass over the arms runs backwards.
+
+    Two arms and even repeats give A B B A (A B B A ...): a palindrome, so slow drift hits each arm alike. The same
+    holds for more arms (A B C C B A). With odd repeats the last pass of a rung has no mirror; the next rung then
+    starts backwards, so that pairs of rungs balance.
+    """
+    slots: list[CellSlot] = []
+    names = [arm.name for arm in plan.arms]
+    passes = 0
+    for rung in plan.ladder:
+        for repeat in range(plan.repeats):
+            for name in names if passes % 2 == 0 else reversed(names):
+                slots.append(CellSlot(name, rung, repeat, len(slots)))
+            passes += 1
+    return tuple(slots)
+
+
+def estimate(plan: SweepPlan) -> PlanCost:
+    """Cost of the whole ladder, should no arm stop climbing early.
+
+    A cell takes its window, about one request's time to ramp, one to drain, and its scrapes.
+    """
+    slots = cell_order(plan)
+    around_s = min(2 * TOKEN_S_GUESS * plan.load.max_tokens, 4 * plan.cell_s)
+    per_cell_s = plan.cell_s + around_s + SCRAPES_S
+    warmup_s = plan.warmup_s * len(plan.arms)
+    client_s = sum(slot.rung for slot in slots) * (plan.cell_s + around_s)
+    client_s += warmup_rung(plan) * warmup_s
+    return PlanCost(
+        seconds=len(slots) * per_cell_s + warmup_s,
+        cells=len(slots),
+        tokens_upper=int(client_s * STREAM_TOK_S_UPPER),
+    )
+
+
+def warmup_rung(plan: SweepPlan) -> int:
+    """Clients of the load that is thrown away on each arm: the ladder's rung nearest below 16, else its first."""
+    return max((rung for rung in plan.ladder if rung <= 16), default=plan.ladder[0])

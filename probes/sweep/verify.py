@@ -1,0 +1,49 @@
+"""Checks from a cell's own counters that the arm is what it claims: on must draft, off must not; pure."""
+
+from __future__ import annotations
+
+from probes.sweep.evidence import Evidence
+from probes.sweep.totals import moved
+from probes.values import Cell, EngineKind, Reason
+
+NOT_DRAFTING = "arm_not_drafting"
+DRAFTING = "arm_drafting"
+
+
+def arm_reasons(cell: Cell, evidence: Evidence) -> tuple[list[Reason], list[Reason]]:
+    """(void, notes) about the arm's identity; nothing where no page was read."""
+    if not evidence.readings:
+        return [], []
+    return _must_draft(cell, evidence) if evidence.arm.speculative else (_must_not_draft(cell, evidence), [])
+
+
+def _must_not_draft(cell: Cell, evidence: Evidence) -> list[Reason]:
+    name = evidence.arm.name
+    if cell.drafts:
+        return [Reason(DRAFTING, f"arm {name} must not speculate, but made {cell.drafts:.0f} drafts during the cell")]
+    if any(reading.speculation_configured for reading in evidence.readings):
+        return [Reason(DRAFTING, f"arm {name} must not speculate, but its page shows speculative decoding configured")]
+    return []
+
+
+def _must_draft(cell: Cell, evidence: Evidence) -> tuple[list[Reason], list[Reason]]:
+    name = evidence.arm.name
+    if cell.drafts:
+        return [], []
+    if cell.drafts == 0:
+        return [Reason(NOT_DRAFTING, f"arm {name} does not draft: no draft was made during the cell")], []
+    readings = evidence.readings
+    if readings[-1].engine_kind is not EngineKind.SGLANG:
+        if all(reading.speculation_configured is False for reading in readings):
+            return [Reason(NOT_DRAFTING, f"arm {name} does not draft: its page shows no speculative decoding")], []
+        return [], [_unverified(name)]
+    calls = moved(readings[0], readings[-1], lambda e: e.spec_verify_calls)
+    if calls:
+        return [], []
+    if calls == 0 or readings[-1].speculation_configured is False:
+        return [Reason(NOT_DRAFTING, f"arm {name} does not draft: the server verified no draft during the cell")], []
+    return [], [_unverified(name)]
+
+
+def _unverified(name: str) -> Reason:
+    return Reason("arm_not_verified", f"the page of arm {name} does not show whether it drafts: not verified")

@@ -1,0 +1,120 @@
+"""Reads an arm's gauges while it is under our load, and breaks off when somebody else's requests arrive.
+
+Keeps one scrape in flight. Judges no cell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+from probes.sweep.totals import counts, in_system
+from probes.values import EngineKind, Reading, State
+
+EDGE_TRIES = 3
+IDLE_POLL_S = 0.15
+IDLE_BOUND_S = 5.0
+IDLE_BOUND_SGLANG_S = 35.0
+"""SGLang republishes an idle gauge only every 30 s up to 0.5.15."""
+
+
+class Reads(Protocol):
+    """What this room needs of `probes.scrape.scrape.Scraper`."""
+
+    async def read(self) -> Reading:
+        """One scrape; a failed one is a Reading too."""
+        ...
+
+
+class InFlight(Protocol):
+    """Our own requests, as `probes.load.closed_loop.ClosedLoop` counts them."""
+
+    def take_peak(self) -> int:
+        """Most in flight since the last call."""
+        ...
+
+
+class ForeignTraffic(Exception):
+    """Requests that are not ours are in the system; the sweep gives way."""
+
+
+class GaugeWatch:
+    """Polls of one cell. `samples` holds the readings since the last `restart()`."""
+
+    def __init__(self, scraper: Reads, ours: InFlight, arm: str, max_foreign: float) -> None:
+        self._scraper = scraper
+        self._ours = ours
+        self._guard = ForeignGuard(arm, max_foreign)
+        self.samples: list[Reading] = []
+
+    def restart(self) -> None:
+        """Forget earlier samples: a steady window begins."""
+        self.samples = []
+
+    async def look(self) -> Reading:
+        """One poll. Raises ForeignTraffic on the second one in a row that shows too many foreign requests.
+
+        Our share is the most we had in flight since the last poll: the server's gauge may be one step old.
+        """
+        reading = await self._scraper.read()
+        if reading.state is State.OK:
+            self.samples.append(reading)
+            self._guard.check(reading, self._ours.take_peak())
+        return reading
+
+    async def edge(self) -> Reading | None:
+        """A poll that must succeed, for the window's edge: a few tries, then None."""
+        for _ in range(EDGE_TRIES):
+            reading = await self.look()
+            if reading.state is State.OK:
+                return reading
+            await asyncio.sleep(IDLE_POLL_S)
+        return None
+
+
+class ForeignGuard:
+    """Counts polls in a row above the limit."""
+
+    def __init__(self, arm: str, max_foreign: float) -> None:
+        self._arm, self._max = arm, max_foreign
+        self._seen = 0
+
+    def check(self, reading: Reading, ours: int) -> None:
+        """Raises ForeignTraffic on the second reading in a row with more than the allowed foreign requests."""
+        load = in_system(reading)
+        if load is None:
+            return
+        foreign = load - ours
+        self._seen = self._seen + 1 if foreign > self._max else 0
+        if self._seen >= 2:
+            raise ForeignTraffic(
+                f"arm {self._arm} has {foreign:g} requests in the system that are not ours,"
+                f" max_live_concurrency allows {self._max:g}"
+            )
+
+
+async def idle_reading(scraper: Reads, arm: str, max_foreign: float | None) -> tuple[Reading | None, bool]:
+    """Poll until nothing is in the system and the counters stand still (they may lag the last answer by a step).
+
+    Gives the last good reading, or None, and whether it was idle. With `max_foreign` it raises ForeignTraffic where
+    the bound passes and more than that is still there.
+    """
+    started_s = time.monotonic()
+    good: Reading | None = None
+    while True:
+        reading = await scraper.read()
+        if reading.state is State.OK:
+            quiet = good is not None and counts(good) == counts(reading)
+            good = reading
+            if quiet and not in_system(reading):
+                return good, True
+        slow = good is not None and good.engine_kind is EngineKind.SGLANG
+        if time.monotonic() - started_s > (IDLE_BOUND_SGLANG_S if slow else IDLE_BOUND_S):
+            break
+        await asyncio.sleep(IDLE_POLL_S)
+    if good is not None and max_foreign is not None:
+        guard = ForeignGuard(arm, max_foreign)
+        guard.check(good, 0)
+        guard.check(good, 0)
+    return good, False
