@@ -2,8 +2,7 @@
 # Puts a real vLLM for the CPU into .venv-vllm, so that the live tier meets the server it claims to understand.
 #
 # Touches nothing but .venv-vllm in the repository root. Exit 0: ready (at once when the marker of this version is
-# there). Exit 69: cannot be installed here; the last line on stderr says why and run.sh turns it into the reason of
-# the skips. About 3 GB and three minutes the first time; needs Python 3.11 to 3.13 on x86-64 or arm64 Linux.
+# there). Exit 69: cannot be installed here; .live/unavailable says why and becomes the reason of the skips. About 3 GB and three minutes the first time; needs Python 3.11 to 3.13 on x86-64 or arm64 Linux.
 set -uo pipefail
 
 VERSION=0.32.0
@@ -11,15 +10,17 @@ ROOT=$(cd "$(dirname "$0")/../.." && pwd)
 VENV=$ROOT/.venv-vllm
 MARKER=$VENV/.ready-$VERSION
 LOG=$ROOT/.live/install.log
+REASON=$ROOT/.live/unavailable
 UNAVAILABLE=69
 
 unavailable() {
-    echo "vLLM $VERSION for the CPU cannot be installed here: $1" >&2
+    echo "vLLM $VERSION for the CPU cannot be installed here: $1" | tee "$REASON" >&2
     exit "$UNAVAILABLE"
 }
 
-[ -f "$MARKER" ] && exit 0
 mkdir -p "$ROOT/.live"
+rm -f "$REASON"
+[ -f "$MARKER" ] && exit 0
 
 [ "$(uname -s)" = Linux ] || unavailable "its wheels are for Linux, this is $(uname -s)"
 

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from pydoc_data.topics import topics
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # type: ignore[import-not-found]  # only in .venv-vllm
+from transformers import PreTrainedTokenizerFast  # type: ignore[import-not-found]
 
 VOCABULARY = 512
 BOS, EOS = "<|begin|>", "<|end|>"

@@ -1,0 +1,102 @@
+"""Writes the config files and prompts of the live tier; the settings that make n-gram win or lose stand here, once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from pydoc_data.topics import topics
+
+from tests.live.servers import MODEL_NAME
+
+PROMPT_WORDS = 60
+"""About 215 tokens of the tiny model's vocabulary: a cell of six seconds must hold whole answers."""
+LADDER = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One arm as the config names it; `speculation` None leaves the default of its role."""
+
+    name: str
+    url: str
+    speculation: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What the load asks for. max_tokens 128 lets every fourth sampled answer end by itself (1 in 512 tokens does)."""
+
+    temperature: float
+    max_tokens: int = 128
+
+
+GREEDY = Sampling(temperature=0.0)
+"""Dummy weights repeat themselves: the n-gram drafter is right nine times out of ten."""
+SAMPLED = Sampling(temperature=1.0)
+"""Dummy weights sample evenly from the vocabulary: drafts are made in half the steps and nearly never accepted."""
+
+
+def write_prompts(path: Path) -> None:
+    """Stretches of the manual that CPython carries for `help()`: real text that is there on every machine."""
+    texts = (topics[name].split() for name in sorted(topics))
+    lines = [json.dumps({"prompt": " ".join(words[:PROMPT_WORDS])}) for words in texts if len(words) >= PROMPT_WORDS]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def write_config(
+    directory: Path,
+    arms: tuple[Arm, ...],
+    sampling: Sampling,
+    *,
+    ladder: tuple[int, ...] = LADDER,
+    repeats: int = 2,
+    cell_s: float = 6.0,
+    prompts: str | None = None,
+) -> Path:
+    """`config.toml` of one endpoint `tiny`, whose baseline is the first arm and whose live arm, and URL, the last."""
+    directory.mkdir(parents=True, exist_ok=True)
+    if prompts is None:
+        prompts = str(directory / "prompts.jsonl")
+        write_prompts(Path(prompts))
+    lines = [
+        "[store]",
+        'path = "live.db"',
+        "[scrape]",
+        "interval_s = 3.0",
+        "timeout_s = 2.5",
+        "[[endpoint]]",
+        'name = "tiny"',
+        f'url = "{arms[-1].url}"',
+        f'model = "{MODEL_NAME}"',
+        'hardware = "cpu"',
+        "[endpoint.probe]",
+        f'baseline = "{arms[0].name}"',
+        f'live_arm = "{arms[-1].name}"',
+        f"ladder = {list(ladder)}",
+        f"repeats = {repeats}",
+        f"cell_s = {cell_s}",
+        "warmup_s = 3.0",
+        "settle_s = 0.0",
+        f"max_tokens = {sampling.max_tokens}",
+        f"temperature = {sampling.temperature}",
+        f"prompts = {json.dumps(prompts)}",
+    ]
+    for arm in arms:
+        lines += ["[[endpoint.arm]]", f'name = "{arm.name}"', f'url = "{arm.url}"']
+        if arm.speculation is not None:
+            lines.append(f"speculation = {str(arm.speculation).lower()}")
+    path = directory / "config.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def write_watch_config(directory: Path, urls: dict[str, str]) -> Path:
+    """`config.toml` with one unprobed endpoint a server."""
+    directory.mkdir(parents=True, exist_ok=True)
+    lines = ["[scrape]", "interval_s = 3.0", "timeout_s = 2.5"]
+    for name, url in urls.items():
+        lines += ["[[endpoint]]", f'name = "{name}"', f'url = "{url}"']
+    path = directory / "config.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
