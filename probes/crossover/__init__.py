@@ -1,0 +1,7 @@
+"""From throughput per arm and concurrency to the crossover, its interval and its verdict; pure, no clock, no I/O."""
+
+from probes.crossover.cells import cells_to_points
+from probes.crossover.codec import from_json, to_json
+from probes.crossover.estimate import estimate, speedup_at
+
+__all__ = ["cells_to_points", "estimate", "from_json", "speedup_at", "to_json"]

@@ -1,0 +1,87 @@
+"""One arm's log tok/s over its own log concurrency, because arms never sit at exactly the same x on the same rung.
+
+Piecewise log-linear through the rungs' means and never extrapolated; it compares nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from probes.crossover.noise import Floats, Noise, pooled_noise
+from probes.values import CurvePoint
+
+RUNG_STEP = math.log(1.06)
+"""Neighbouring measurements further apart than this are different rungs."""
+RUNG_SPAN = math.log(1.12)
+"""One rung never spans more than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Means per rung in natural logs, ascending."""
+
+    arm: str
+    log_x: Floats
+    log_y: Floats
+    repeats: Floats
+    noise: Noise
+    limited_above: float | None
+    """Concurrency of the last rung before admission limits; None where no limited rung continues the curve."""
+
+    def at(self, log_x: Floats) -> tuple[Floats, Floats]:
+        """Log tok/s and its variance from cell noise at `log_x`, which must lie inside the curve's own range."""
+        last = self.log_x.size - 2
+        left = np.clip(np.searchsorted(self.log_x, log_x, side="right") - 1, 0, last)
+        share = (log_x - self.log_x[left]) / (self.log_x[left + 1] - self.log_x[left])
+        value = (1 - share) * self.log_y[left] + share * self.log_y[left + 1]
+        weight = (1 - share) ** 2 / self.repeats[left] + share**2 / self.repeats[left + 1]
+        return value, weight * self.noise.sigma**2
+
+
+def usable(point: CurvePoint) -> bool:
+    """True where a logarithm can be taken of both numbers."""
+    return all(math.isfinite(v) and v > 0 for v in (point.concurrency, point.output_tok_s))
+
+
+def rungs_of(points: Sequence[CurvePoint]) -> list[list[CurvePoint]]:
+    """Group one arm's points into rungs by concurrency; a rung holds each repeat at most once."""
+    rungs: list[list[CurvePoint]] = []
+    for point in sorted(points, key=lambda p: (p.concurrency, p.repeat)):
+        log_x = math.log(point.concurrency)
+        if rungs:
+            rung = rungs[-1]
+            near = log_x - math.log(rung[-1].concurrency) <= RUNG_STEP
+            inside = log_x - math.log(rung[0].concurrency) <= RUNG_SPAN
+            if near and inside and all(p.repeat != point.repeat for p in rung):
+                rung.append(point)
+                continue
+        rungs.append([point])
+    return rungs
+
+
+def fit_curve(arm: str, points: Sequence[CurvePoint]) -> Curve | None:
+    """Fit one arm's curve; None with fewer than two rungs.
+
+    Admission-limited points never shape the curve where unlimited ones reach. Above the last unlimited rung they
+    continue it: there the arm really delivers no more, and leaving them out would hide the loss.
+    """
+    rungs = rungs_of([p for p in points if usable(p)])
+    free = [[p for p in rung if not p.limited] for rung in rungs]
+    last_free = max((i for i, rung in enumerate(free) if rung), default=-1)
+    chosen = [rung for rung in free[: last_free + 1] if rung] + rungs[last_free + 1 :]
+    if len(chosen) < 2:
+        return None
+    logs = [(np.log([p.concurrency for p in r]), np.log([p.output_tok_s for p in r])) for r in chosen]
+    log_x = np.array([x.mean() for x, _ in logs])
+    log_y = np.array([y.mean() for _, y in logs])
+    slopes = np.gradient(log_y, log_x)
+    residuals = [y - my - s * (x - mx) for (x, y), mx, my, s in zip(logs, log_x, log_y, slopes, strict=True)]
+    limited_above = None
+    if 0 <= last_free < len(rungs) - 1:
+        limited_above = float(np.exp(np.mean(np.log([p.concurrency for p in free[last_free]]))))
+    counts = np.array([len(r) for r in chosen], dtype=np.float64)
+    return Curve(arm, log_x, log_y, counts, pooled_noise(residuals), limited_above)

@@ -1,0 +1,99 @@
+"""From throughput measurements to the crossover of every arm; the one entry to the estimator.
+
+Pure: no clock, no I/O, and the same points always give the same answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from probes.crossover.best import best_ranges
+from probes.crossover.capacity import capacity_of
+from probes.crossover.curves import Curve, fit_curve, usable
+from probes.crossover.noise import UNREPEATED_SIGMA
+from probes.crossover.ratio import ratio_of
+from probes.crossover.verdict import judge
+from probes.values import ArmVerdict, Axis, BandPoint, Crossover, CurvePoint, Reason, Verdict
+
+NOISY_SIGMA = 0.05
+"""Repeats of one arm that scatter more than this deserve a word."""
+
+
+def estimate(points: Sequence[CurvePoint], *, baseline: str, axis: Axis) -> Crossover:
+    """Compare every arm with the baseline at equal concurrency.
+
+    Concurrency is requests in the system per engine (or clients, as `axis` says), throughput output tok/s.
+    Intervals and bands are 90%. Never raises on odd data: what cannot be judged is `insufficient`, with reasons.
+    """
+    by_arm: dict[str, list[CurvePoint]] = {}
+    for point in points:
+        by_arm.setdefault(point.arm, []).append(point)
+    curves = {arm: curve for arm, own in by_arm.items() if (curve := fit_curve(arm, own)) is not None}
+    arms = {
+        arm: replace(
+            _verdict(arm, baseline, by_arm, curves),
+            capacity=capacity_of(own),
+        )
+        for arm, own in by_arm.items()
+        if arm != baseline
+    }
+    return Crossover(baseline, axis, arms, best_ranges(curves, baseline))
+
+
+def speedup_at(verdict: ArmVerdict, concurrency: float) -> BandPoint | None:
+    """The band at one concurrency, log-linear between its points; None outside what was measured."""
+    band = verdict.speedup
+    if not band or not band[0].concurrency <= concurrency <= band[-1].concurrency:
+        return None
+    right = next(i for i, p in enumerate(band) if p.concurrency >= concurrency)
+    if band[right].concurrency == concurrency:
+        return band[right]
+    one, two = band[right - 1], band[right]
+    share = math.log(concurrency / one.concurrency) / math.log(two.concurrency / one.concurrency)
+
+    def between(a: float, b: float) -> float:
+        return math.exp((1 - share) * math.log(a) + share * math.log(b))
+
+    return BandPoint(concurrency, between(one.ratio, two.ratio), between(one.low, two.low), between(one.high, two.high))
+
+
+def _verdict(arm: str, baseline: str, by_arm: dict[str, list[CurvePoint]], curves: dict[str, Curve]) -> ArmVerdict:
+    if baseline not in by_arm:
+        return _insufficient(arm, "no_baseline", f"There is no measurement of {baseline}, the baseline.")
+    for name in (baseline, arm):
+        if name not in curves:
+            text = f"{name} was measured on fewer than two rungs; a curve needs at least two."
+            return _insufficient(arm, "too_few_rungs", text)
+    curve, base = curves[arm], curves[baseline]
+    ratio = ratio_of(curve, base)
+    if ratio is None:
+        text = f"{arm} and {baseline} were not measured over a common range of concurrency."
+        return _insufficient(arm, "no_overlap", text)
+    verdict = judge(arm, baseline, ratio)
+    notes = [note for c in (base, curve) for note in _notes(c, by_arm[c.arm], verdict)]
+    return replace(verdict, reasons=(*verdict.reasons, *notes))
+
+
+def _insufficient(arm: str, code: str, text: str) -> ArmVerdict:
+    return ArmVerdict(arm, Verdict.INSUFFICIENT, None, None, None, (), None, (Reason(code, text),))
+
+
+def _notes(curve: Curve, points: Sequence[CurvePoint], verdict: ArmVerdict) -> list[Reason]:
+    notes = []
+    if not curve.noise.repeated:
+        text = f"{curve.arm} has no repeats; {100 * UNREPEATED_SIGMA:.1f}% noise per measurement is assumed."
+        notes.append(Reason("not_repeated", text))
+    elif curve.noise.sigma > NOISY_SIGMA:
+        text = f"Repeats of {curve.arm} scatter by {100 * curve.noise.sigma:.0f}%; longer cells or more repeats help."
+        notes.append(Reason("noisy", text))
+    edge = curve.limited_above
+    if edge is not None and verdict.speedup and verdict.speedup[-1].concurrency > edge:
+        text = f"Above {edge:.3g} {curve.arm} is held back by admission: waiting, preemption or KV space."
+        notes.append(Reason("admission_limited", text))
+    unusable = sum(not usable(p) for p in points)
+    if unusable:
+        text = f"{unusable} measurements of {curve.arm} were left out: concurrency or tok/s is not positive."
+        notes.append(Reason("unusable_points", text))
+    return notes
