@@ -1,0 +1,87 @@
+"""Keeps alert states and events; a transition, its event and its deliveries are one transaction or nothing."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from monitor.store.codec import to_text
+from monitor.store.db import Store
+from monitor.values import AlertEvent, AlertPhase, AlertState
+
+_UPSERT = "INSERT OR REPLACE INTO alert_states VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+def load_alert_states(store: Store) -> dict[tuple[str, str], AlertState]:
+    """Every state by (endpoint, rule), as the last evaluation left it. Raises StoreError."""
+    rows = store.rows("SELECT * FROM alert_states")
+    return {(row["endpoint"], row["rule"]): _state(row) for row in rows}
+
+
+def save_transition(
+    store: Store, state: AlertState, event: AlertEvent | None, channels: Sequence[str], now_s: float
+) -> None:
+    """Store a state and, where something is to be told, its event with one outbox row for each channel.
+
+    The same transition saved twice is told once. Raises StoreError.
+    """
+    with store.write() as db:
+        conn = db.conn
+        conn.execute(_UPSERT, (
+            state.endpoint, state.rule, str(state.phase), state.pending_since_s, state.firing_since_s,
+            state.clear_since_s, state.alert_id, state.evaluated_at_s, state.no_data_since_s,
+        ))  # fmt: skip
+        if event is None:
+            return
+        cursor = conn.execute(
+            "INSERT OR IGNORE INTO events"
+            " (alert_id, endpoint, pool, rule, kind, at_s, started_at_s, title, text, facts)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                event.alert_id, event.endpoint, event.pool, event.rule, event.kind, event.at_s, event.started_at_s,
+                event.title, event.text, to_text(event.facts),
+            ),
+        )  # fmt: skip
+        if cursor.rowcount == 0:
+            return
+        conn.executemany(
+            "INSERT INTO outbox (event_id, alert_id, kind, channel, created_at_s, next_try_s)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            [(cursor.lastrowid, event.alert_id, event.kind, name, now_s, now_s) for name in dict.fromkeys(channels)],
+        )
+
+
+def recent_events(store: Store, limit: int) -> list[AlertEvent]:
+    """Newest first. Raises StoreError."""
+    return [event_of(row) for row in store.rows("SELECT * FROM events ORDER BY id DESC LIMIT ?", (limit,))]
+
+
+def event_of(row: sqlite3.Row) -> AlertEvent:
+    """The event in a row that has all columns of `events`."""
+    return AlertEvent(
+        alert_id=row["alert_id"],
+        endpoint=row["endpoint"],
+        pool=row["pool"],
+        rule=row["rule"],
+        kind=row["kind"],
+        at_s=row["at_s"],
+        started_at_s=row["started_at_s"],
+        title=row["title"],
+        text=row["text"],
+        facts=json.loads(row["facts"]),
+    )
+
+
+def _state(row: sqlite3.Row) -> AlertState:
+    return AlertState(
+        endpoint=row["endpoint"],
+        rule=row["rule"],
+        phase=AlertPhase(row["phase"]),
+        pending_since_s=row["pending_since_s"],
+        firing_since_s=row["firing_since_s"],
+        clear_since_s=row["clear_since_s"],
+        alert_id=row["alert_id"],
+        evaluated_at_s=row["evaluated_at_s"],
+        no_data_since_s=row["no_data_since_s"],
+    )

@@ -1,0 +1,28 @@
+"""The schema, as numbered steps that are only ever appended; a released step is never edited.
+
+Times are Unix seconds in `*_s` columns. JSON columns hold whole values of `codec.py`, beside the few columns that
+queries use, so that a new field of a value needs no new column.
+"""
+
+from __future__ import annotations
+
+from sqlite_utils import Database
+from sqlite_utils.migrations import Migrations
+
+from monitor.store.schema import FIRST
+
+APPLICATION_ID = 0x73706377
+"""`spcw` in the file's header: tells our file from any other program's."""
+
+migrations = Migrations("specwatch")
+
+
+@migrations()
+def m001_first(db: Database) -> None:
+    """Every table of 0.1."""
+    for statement in FIRST:
+        db.execute(statement)
+
+
+STEPS = ("m001_first",)
+"""Names of all steps, so that a store of a newer version is recognised."""

@@ -1,0 +1,220 @@
+"""Keeps sweeps, their cells and their answers; the sweep process writes them, everybody reads. It decides nothing."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from functools import lru_cache
+
+from monitor.store.codec import from_text, to_text
+from monitor.store.db import Store, StoreError
+from monitor.values import StoredCrossover, SweepProgress, SweepRecord
+from probes.values import Cell, Crossover
+
+_SELECT = "SELECT s.*, c.result FROM sweeps s LEFT JOIN crossovers c ON c.sweep_id = s.id"
+
+
+class SweepRunning(StoreError):
+    """The pool has a running sweep already."""
+
+    def __init__(self, store: Store, running: sqlite3.Row) -> None:
+        super().__init__(
+            store.path,
+            f"sweep {running['id']} of pool {running['pool']} is already running "
+            f"(pid {running['pid']} on {running['host']})",
+        )
+
+
+def begin_sweep(
+    store: Store,
+    *,
+    pool: str,
+    endpoint: str,
+    started_at_s: float,
+    trigger: str,
+    who: str,
+    pid: int,
+    host: str,
+    baseline: str,
+    live_arm: str | None,
+    plan: Mapping[str, object],
+) -> int:
+    """Record a sweep as running and return its id.
+
+    Raises SweepRunning where the pool has one (a dead one must be marked with `mark_died` first), else StoreError.
+    """
+    with store.write():
+        running = store.row("SELECT * FROM sweeps WHERE pool = ? AND outcome = 'running'", (pool,))
+        if running is not None:
+            raise SweepRunning(store, running)
+        return _insert(
+            store, pool=pool, endpoint=endpoint, started_at_s=started_at_s, ended_at_s=None, outcome="running",
+            reason="", trigger=trigger, who=who, pid=pid, host=host, baseline=baseline, live_arm=live_arm, plan=plan,
+            exit_code=None,
+        )  # fmt: skip
+
+
+def record_refusal(
+    store: Store,
+    *,
+    pool: str,
+    endpoint: str,
+    at_s: float,
+    trigger: str,
+    who: str,
+    pid: int,
+    host: str,
+    baseline: str,
+    live_arm: str | None,
+    plan: Mapping[str, object],
+    reason: str,
+    exit_code: int = 3,
+) -> int:
+    """Record a sweep that was not allowed to start, so that the screens can say why; returns its id."""
+    return _insert(
+        store, pool=pool, endpoint=endpoint, started_at_s=at_s, ended_at_s=at_s, outcome="refused", reason=reason,
+        trigger=trigger, who=who, pid=pid, host=host, baseline=baseline, live_arm=live_arm, plan=plan,
+        exit_code=exit_code,
+    )  # fmt: skip
+
+
+def _insert(store: Store, *, plan: Mapping[str, object], **columns: object) -> int:
+    with store.write() as db:
+        row = {**columns, "fingerprint": "", "plan": to_text(plan)}
+        return int(str(db.table("sweeps").insert(row).last_pk))
+
+
+def add_cell(store: Store, sweep_id: int, cell: Cell) -> None:
+    """Store one measurement, void ones with their reasons included."""
+    with store.write() as db:
+        db.table("cells").insert(
+            {
+                "sweep_id": sweep_id,
+                "arm": cell.arm,
+                "rung": cell.rung,
+                "repeat": cell.repeat,
+                "position": cell.order,
+                "started_at_s": cell.started_at_s,
+                "concurrency": cell.concurrency,
+                "output_tok_s": cell.output_tok_s,
+                "void": not cell.valid,
+                "body": to_text(cell),
+            }
+        )
+
+
+def set_progress(store: Store, sweep_id: int, progress: SweepProgress) -> None:
+    """Say how far a running sweep is."""
+    with store.write() as db:
+        db.execute("UPDATE sweeps SET progress = ? WHERE id = ?", (to_text(progress), sweep_id))
+
+
+def end_sweep(
+    store: Store,
+    sweep_id: int,
+    *,
+    ended_at_s: float,
+    outcome: str,
+    reason: str,
+    exit_code: int,
+    fingerprint: str,
+    result: Crossover | None,
+    arm_k: Mapping[str, int | None],
+) -> None:
+    """Record how a sweep ended, and its answer where it has one, in one transaction.
+
+    It overrules an earlier `mark_died`: the sweep itself knows better.
+    """
+    with store.write() as db:
+        db.execute(
+            "UPDATE sweeps SET ended_at_s = ?, outcome = ?, reason = ?, exit_code = ?, fingerprint = ? WHERE id = ?",
+            (ended_at_s, outcome, reason, exit_code, fingerprint, sweep_id),
+        )
+        if result is None:
+            return
+        db.execute(
+            "INSERT INTO crossovers (sweep_id, pool, fingerprint, measured_at_s, live_arm, arm_k, result)"
+            " SELECT id, pool, ?, ?, live_arm, ?, ? FROM sweeps WHERE id = ?",
+            (fingerprint, ended_at_s, to_text(arm_k), to_text(result), sweep_id),
+        )
+
+
+def mark_died(store: Store, sweep_id: int, at_s: float) -> None:
+    """Record that a running sweep's process is gone; a sweep that has ended is left alone."""
+    with store.write() as db:
+        db.execute(
+            "UPDATE sweeps SET outcome = 'died', ended_at_s = ?, reason = ? WHERE id = ? AND outcome = 'running'",
+            (at_s, "its process ended without a word (killed, out of memory, or the machine went down)", sweep_id),
+        )
+
+
+def get_sweep(store: Store, sweep_id: int) -> SweepRecord | None:
+    """One sweep by its id."""
+    row = store.row(f"{_SELECT} WHERE s.id = ?", (sweep_id,))
+    return _record(row) if row is not None else None
+
+
+def recent_sweeps(store: Store, limit: int) -> list[SweepRecord]:
+    """Newest first, running and refused ones included."""
+    return [_record(r) for r in store.rows(f"{_SELECT} ORDER BY s.started_at_s DESC, s.id DESC LIMIT ?", (limit,))]
+
+
+def running_sweeps(store: Store) -> list[SweepRecord]:
+    """Sweeps that have not said how they ended, dead ones included."""
+    return [_record(r) for r in store.rows(f"{_SELECT} WHERE s.outcome = 'running' ORDER BY s.id")]
+
+
+def load_cells(store: Store, sweep_id: int) -> list[Cell]:
+    """The cells of one sweep in the order they were measured."""
+    rows = store.rows("SELECT body FROM cells WHERE sweep_id = ? ORDER BY position, id", (sweep_id,))
+    return [from_text(Cell, row["body"]) for row in rows]
+
+
+def latest_crossover(store: Store, pool: str, fingerprint: str | None) -> StoredCrossover | None:
+    """The newest answer for a pool; `fingerprint` None takes whatever server it was measured on."""
+    row = store.row(
+        "SELECT * FROM crossovers WHERE pool = ? AND (? IS NULL OR fingerprint = ?)"
+        " ORDER BY measured_at_s DESC, sweep_id DESC LIMIT 1",
+        (pool, fingerprint, fingerprint),
+    )
+    if row is None:
+        return None
+    return StoredCrossover(
+        sweep_id=row["sweep_id"],
+        pool=row["pool"],
+        fingerprint=row["fingerprint"],
+        measured_at_s=row["measured_at_s"],
+        result=_crossover(row["result"]),
+        arm_k=json.loads(row["arm_k"]),
+        live_arm=row["live_arm"],
+    )
+
+
+@lru_cache(maxsize=128)
+def _crossover(text: str) -> Crossover:
+    """Answers never change once written, and screens ask for the same few every second."""
+    return from_text(Crossover, text)
+
+
+def _record(row: sqlite3.Row) -> SweepRecord:
+    return SweepRecord(
+        id=row["id"],
+        pool=row["pool"],
+        endpoint=row["endpoint"],
+        started_at_s=row["started_at_s"],
+        ended_at_s=row["ended_at_s"],
+        outcome=row["outcome"],
+        reason=row["reason"],
+        trigger=row["trigger"],
+        who=row["who"],
+        pid=row["pid"],
+        host=row["host"],
+        fingerprint=row["fingerprint"],
+        baseline=row["baseline"],
+        live_arm=row["live_arm"],
+        plan=json.loads(row["plan"]),
+        progress=from_text(SweepProgress, row["progress"]) if row["progress"] is not None else None,
+        result=_crossover(row["result"]) if row["result"] is not None else None,
+        exit_code=row["exit_code"],
+    )
