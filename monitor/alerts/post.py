@@ -1,0 +1,86 @@
+"""Posts one JSON body and says what the answer means; it must never let the address into an error or a log.
+
+Webhook addresses are secrets: whoever has one can post in our name.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+
+from monitor.alerts.message import Failed, Sent
+from probes.http import AsyncClient, HTTPError, InvalidURL, Response, TimeoutException, make_client
+
+PERMANENT = frozenset({400, 401, 403, 404, 410})
+"""Statuses that the same request will always get."""
+_NEVER_CONNECTED = ("ConnectError", "ConnectTimeout", "PoolTimeout")
+
+
+class Poster:
+    """One channel's address and its connection."""
+
+    def __init__(self, name: str, url: str, timeout_s: float) -> None:
+        self.name = name
+        self.timeout_s = timeout_s
+        self._url = url
+        self._client: AsyncClient | None = None
+        for noisy in ("httpx", "httpcore"):
+            # Their info and debug lines hold whole addresses and headers.
+            logging.getLogger(noisy).setLevel(logging.WARNING)
+
+    def __repr__(self) -> str:
+        return f"Poster({self.name!r})"
+
+    async def post(self, body: object, key: str, now_s: float) -> Sent | Failed:
+        """One attempt; the answer's body is not read. Raises nothing but CancelledError."""
+        if self._client is None:
+            self._client = make_client(timeout_s=self.timeout_s, max_connections=1)
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+        content = json.dumps(body, ensure_ascii=False).encode()
+        try:
+            async with self._client.stream("POST", self._url, content=content, headers=headers) as response:
+                return _meaning(self.name, response, now_s)
+        except TimeoutException as error:
+            in_doubt = type(error).__name__ not in _NEVER_CONNECTED
+            return Failed(f"channel {self.name} did not answer within {self.timeout_s:g} s", in_doubt=in_doubt)
+        except InvalidURL:
+            return Failed(f"channel {self.name}: its address is not a URL; correct it in the config", permanent=True)
+        except (HTTPError, OSError, ValueError) as error:
+            kind = type(error).__name__
+            text = f"channel {self.name} could not be reached ({kind})"
+            return Failed(text, in_doubt=kind not in _NEVER_CONNECTED)
+
+    async def aclose(self) -> None:
+        """Close the connection, if there is one."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+
+def _meaning(name: str, response: Response, now_s: float) -> Sent | Failed:
+    status = response.status_code
+    if 200 <= status < 300:
+        return Sent()
+    if 300 <= status < 400:
+        return Failed(f"channel {name} answered {status}: a redirect, which is not followed; name the final address")
+    return Failed(
+        f"channel {name} answered {status}",
+        permanent=status in PERMANENT,
+        retry_after_s=retry_after_s(response.headers.get("retry-after"), now_s),
+    )
+
+
+def retry_after_s(header: str | None, now_s: float) -> float | None:
+    """Seconds that a Retry-After header asks for, given as seconds or as a date; None where it cannot be read."""
+    if header is None:
+        return None
+    text = header.strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() - now_s)

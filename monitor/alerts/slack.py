@@ -1,0 +1,79 @@
+"""The Slack channel: an incoming webhook, a line for notifications and blocks for reading, cut to Slack's limits."""
+
+from __future__ import annotations
+
+from monitor.alerts.message import Failed, Message, Sent
+from monitor.alerts.post import Poster
+from monitor.values import AlertEvent
+
+HEADER_LIMIT = 150
+SECTION_LIMIT = 3000
+TEXT_LIMIT = 4000
+BLOCK_ID_LIMIT = 255
+EVENTS_SHOWN = 20
+"""Of a message with many events; each takes two of Slack's 50 blocks."""
+
+
+class SlackChannel:
+    """Posts to one Slack incoming webhook."""
+
+    def __init__(self, name: str, url: str, timeout_s: float) -> None:
+        self.name = name
+        self.timeout_s = timeout_s
+        self._poster = Poster(name, url, timeout_s)
+
+    async def send(self, message: Message, now_s: float) -> Sent | Failed:
+        """One attempt."""
+        return await self._poster.post(body_of(message), message.key, now_s)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._poster.aclose()
+
+
+def body_of(message: Message) -> dict[str, object]:
+    """The whole body as JSON-ready values."""
+    shown = message.events[:EVENTS_SHOWN]
+    blocks: list[dict[str, object]] = []
+    for event in shown:
+        blocks.append({"type": "header", "text": {"type": "plain_text", "text": cut(_head(event), HEADER_LIMIT)}})
+        blocks.append(_section(f"{event.title}\n{event.text}"))
+    hidden = len(message.events) - len(shown)
+    if hidden:
+        blocks.append(_section(f"... and {hidden} more: see `specwatch watch`."))
+    if message.note:
+        blocks.append(_section(message.note))
+    # Slack may refuse a body with fields that it does not know; a block's id is free text, and shows up in its logs.
+    blocks[0]["block_id"] = cut(message.key, BLOCK_ID_LIMIT)
+    return {
+        "text": cut(escape(f"{_mark(message.status)} {message.title}"), TEXT_LIMIT),
+        "blocks": blocks,
+    }
+
+
+def escape(text: str) -> str:
+    """Slack's three control characters; anything else is text."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` characters, with an ellipsis where something is missing; no entity is cut in half."""
+    if len(text) <= limit:
+        return text
+    kept = text[: limit - 1]
+    entity = kept.rfind("&")
+    if entity != -1 and ";" not in kept[entity:] and len(kept) - entity < 5:
+        kept = kept[:entity]
+    return kept + "…"
+
+
+def _section(text: str) -> dict[str, object]:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": cut(escape(text), SECTION_LIMIT)}}
+
+
+def _head(event: AlertEvent) -> str:
+    return f"{_mark(event.kind)} {event.endpoint}"
+
+
+def _mark(kind: str) -> str:
+    return "FIRING" if kind == "firing" else "RESOLVED"

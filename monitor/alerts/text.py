@@ -1,0 +1,214 @@
+"""Words of an alert for somebody woken at night: what, how much, since when, what to do. Pure; it invents no number."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Protocol
+
+from monitor.units import age_text, interval_text, number
+from monitor.values import CrossoverNow, EndpointStatus, StoredCrossover
+from probes.crossover import speedup_at
+from probes.values import BandPoint, Verdict
+
+Fact = str | float | int | bool | None
+
+OFF_NOW = "speculation is off now"
+LOOK = "Look: `specwatch watch` (live), `specwatch once` (one line per endpoint)."
+
+
+class Thresholds(Protocol):
+    """The two numbers of the rule's settings that the words mention."""
+
+    @property
+    def keep_firing_for_s(self) -> float: ...
+    @property
+    def clear_loss_pct(self) -> float: ...
+
+
+def firing(
+    status: EndpointStatus,
+    settings: Thresholds,
+    since_s: float,
+    now_s: float,
+    measured: StoredCrossover | None,
+) -> tuple[str, str]:
+    """Title and text of an alert that begins."""
+    speedup, load = status.speedup_now, _or_unknown(status.concurrency)
+    loss = f"about {_pct(1 - speedup.ratio)}" if speedup is not None else "an unknown share"
+    title = (
+        f"{_who(status.name, status.pool)}: speculation is costing {loss} at {load} concurrent; "
+        + _crossover_short(status.crossover)
+    )
+    lines = [
+        f"What: speculative decoding (arm {status.live_arm or 'unknown'}, K={_k(status.k)}) makes {status.name} slower "
+        f"than {_baseline(measured)} at the load it has now.",
+        f"How much: {_how_much(status)}",
+        f"Crossover: {_crossover_long(status.crossover)}",
+        f"Since: {_utc(since_s)} ({age_text(max(0.0, now_s - since_s))} ago).",
+        "What to do, whichever suits:",
+        *(f"- {choice}" for choice in _choices(status, measured)),
+        f"Clears: when the slowdown at the live load has stayed under {number(settings.clear_loss_pct)}% for "
+        f"{age_text(settings.keep_firing_for_s)}, or when speculation is switched off.",
+        LOOK,
+    ]
+    return title, "\n".join(lines)
+
+
+def resolved(endpoint: str, pool: str, reason: str, started_s: float, now_s: float) -> tuple[str, str]:
+    """Title and text of an alert that ends."""
+    lasted = age_text(max(0.0, now_s - started_s))
+    title = f"{_who(endpoint, pool)}: resolved after {lasted}: {reason}"
+    return title, "\n".join(
+        [
+            f"Why: {reason}.",
+            f"It lasted {lasted}, from {_utc(started_s)} to {_utc(now_s)}.",
+            LOOK,
+        ]
+    )
+
+
+def recovery(status: EndpointStatus, settings: Thresholds) -> str:
+    """Why an alert leaves by itself."""
+    held = f"for {age_text(settings.keep_firing_for_s)}"
+    if status.speedup_now is None:
+        return f"the load has stayed below the crossover {held} (now {_or_unknown(status.concurrency)} concurrent)"
+    return (
+        f"the slowdown has stayed under {number(settings.clear_loss_pct)}% {held} "
+        f"(now {_ratio(status.speedup_now)} at {_or_unknown(status.concurrency)} concurrent)"
+    )
+
+
+def facts(status: EndpointStatus, measured: StoredCrossover | None) -> dict[str, Fact]:
+    """The same numbers for machines; None where unknown."""
+    speedup, crossover = status.speedup_now, status.crossover
+    best = _best_arm(status, measured)
+    return {
+        "concurrency": status.concurrency,
+        "busiest_engine": status.busiest_engine,
+        "live_arm": status.live_arm,
+        "k": status.k,
+        "speedup": speedup.ratio if speedup is not None else None,
+        "speedup_low": speedup.low if speedup is not None else None,
+        "speedup_high": speedup.high if speedup is not None else None,
+        "loss_pct": status.loss_pct,
+        "crossover": crossover.value if crossover is not None else None,
+        "low": crossover.low if crossover is not None else None,
+        "high": crossover.high if crossover is not None else None,
+        "verdict": crossover.verdict.value if crossover is not None else None,
+        "age_s": crossover.age_s if crossover is not None else None,
+        "sweep_id": crossover.sweep_id if crossover is not None else None,
+        "best_arm": best[0] if best is not None else None,
+        "best_arm_speedup": best[1].ratio if best is not None and best[1] is not None else None,
+        "output_tok_s": status.output_tok_s,
+        "tpot_p50_ms": status.tpot_p50_ms,
+    }
+
+
+def _how_much(status: EndpointStatus) -> str:
+    speedup = status.speedup_now
+    if speedup is None:
+        return "unknown."
+    engine = f" on engine {status.busiest_engine}, the busiest" if len(status.engines) > 1 else ""
+    said = (
+        f"{_pct(1 - speedup.ratio)} [{_pct(1 - speedup.high)}, {_pct(1 - speedup.low)}] fewer output tokens per second "
+        f"at {_or_unknown(status.concurrency)} concurrent requests (running + waiting{engine})."
+    )
+    if status.tpot_p50_ms is not None:
+        # At one concurrency, time per token goes with one over throughput (Little's law).
+        longer_ms = status.tpot_p50_ms * (1 - speedup.ratio)
+        said += (
+            f" Of the {number(status.tpot_p50_ms)} ms per token (p50 now) about {number(longer_ms)} ms are due to it."
+        )
+    saturated = any(e.waiting for e in status.engines)
+    if saturated and len(status.engines) == 1 and status.output_tok_s is not None:
+        lost = status.output_tok_s * (1 / speedup.ratio - 1)
+        said += f" Requests are waiting, so output is lost too: about {number(lost)} tok/s."
+    return said
+
+
+def _choices(status: EndpointStatus, measured: StoredCrossover | None) -> list[str]:
+    live, load = status.live_arm or "the live arm", _or_unknown(status.concurrency)
+    choices: list[str] = []
+    best = _best_arm(status, measured)
+    baseline = _baseline(measured)
+    if best is None:
+        choices.append("a smaller K may still pay at this load: unknown, no sweep has measured one here")
+    elif measured is not None and best[0] == baseline:
+        choices.append(f"no measured arm beats {baseline} at {load} concurrent, so a smaller K is no way out")
+    elif best[1] is not None and measured is not None and best[0] != status.live_arm:
+        name, point = best
+        now = f", where {live} has {_ratio(status.speedup_now)}" if status.speedup_now is not None else ""
+        choices.append(
+            f"run arm {name} (K={_k(measured.arm_k.get(name))}): measured {_ratio(point)} of {baseline} "
+            f"at {load} concurrent{now}"
+        )
+    choices.append(f"switch speculation off, or route this traffic to servers that run {baseline}")
+    low = status.crossover.low if status.crossover is not None else None
+    choices.append(
+        f"scale out: under {number(low)} concurrent per engine {live} pays again"
+        if low is not None
+        else "scale out, if this much load per engine is not wanted anyway"
+    )
+    choices.append("leave it, if neither latency nor capacity is a concern now: nothing is broken")
+    return choices
+
+
+def _best_arm(status: EndpointStatus, measured: StoredCrossover | None) -> tuple[str, BandPoint | None] | None:
+    """The arm the sweep found best at the live load, with its speedup there; None where it did not measure that."""
+    if measured is None or status.concurrency is None:
+        return None
+    load = status.concurrency
+    arm = next((b.arm for b in measured.result.best if b.start <= load <= b.end), None)
+    if arm is None:
+        return None
+    verdict = measured.result.arms.get(arm)
+    return arm, speedup_at(verdict, load) if verdict is not None else None
+
+
+def _crossover_short(crossover: CrossoverNow | None) -> str:
+    if crossover is None:
+        return "crossover unknown"
+    where = (
+        "never faster at any load measured"
+        if crossover.verdict is Verdict.NEVER_FASTER
+        else f"crossover {interval_text(crossover.value, crossover.low, crossover.high)}"
+    )
+    return f"{where}, measured {age_text(crossover.age_s)} ago"
+
+
+def _crossover_long(crossover: CrossoverNow | None) -> str:
+    if crossover is None:
+        return "unknown."
+    if crossover.verdict is Verdict.NEVER_FASTER:
+        where = f"none: {crossover.for_arm} was not faster at any load measured"
+    else:
+        where = f"{interval_text(crossover.value, crossover.low, crossover.high)} concurrent requests per engine"
+    return f"{where}; sweep {crossover.sweep_id} measured it {age_text(crossover.age_s)} ago."
+
+
+def _who(endpoint: str, pool: str) -> str:
+    return endpoint if endpoint == pool else f"{endpoint} (pool {pool})"
+
+
+def _baseline(measured: StoredCrossover | None) -> str:
+    return measured.result.baseline if measured is not None else "off"
+
+
+def _k(k: int | None) -> str:
+    return str(k) if k is not None else "unknown"
+
+
+def _pct(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+def _ratio(point: BandPoint | None) -> str:
+    return f"{point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]" if point is not None else "unknown"
+
+
+def _or_unknown(value: float | None) -> str:
+    return number(value) if value is not None else "unknown"
+
+
+def _utc(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
