@@ -1,0 +1,75 @@
+"""Reads the CSV `arm,concurrency,output_tok_s[,in_system][,repeat]`; every problem names its line and column."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from probes.imports.rows import ResultFileError, Row, positive
+
+REQUIRED = ("arm", "concurrency", "output_tok_s")
+OPTIONAL = ("in_system", "repeat")
+HEADER = ",".join(REQUIRED) + "[,in_system][,repeat]"
+
+
+def read_csv(path: Path, text: str) -> tuple[list[Row], list[str]]:
+    """Rows and notes of one CSV file; `concurrency` is the number of clients."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
+    rows: list[Row] = []
+    columns: list[str] | None = None
+    try:
+        for cells in reader:
+            cells = [cell.strip() for cell in cells]
+            if not any(cells) or cells[0].startswith("#"):
+                continue
+            if columns is None:
+                columns = _header(path, cells)
+            else:
+                rows.append(_row(path, f"line {reader.line_num}", columns, cells))
+    except csv.Error as error:
+        raise ResultFileError(path, f"line {reader.line_num}: not valid CSV ({error}).") from error
+    if not rows:
+        raise ResultFileError(path, f"there are no measurements under the header. Expected columns: {HEADER}.")
+    ignored = [c for c in columns or [] if c and c not in (*REQUIRED, *OPTIONAL)]
+    notes = [f"{path}: columns {', '.join(ignored)} are not used."] if ignored else []
+    return rows, notes
+
+
+def _header(path: Path, cells: list[str]) -> list[str]:
+    columns = [cell.lower() for cell in cells]
+    missing = [name for name in REQUIRED if name not in columns]
+    if missing:
+        text = f"line 1: column {' and '.join(missing)} is missing; found {', '.join(cells)}. Expected: {HEADER}."
+        raise ResultFileError(path, text)
+    twice = sorted({name for name in columns if name and columns.count(name) > 1})
+    if twice:
+        raise ResultFileError(path, f"line 1: column {twice[0]} appears twice; keep one.")
+    return columns
+
+
+def _row(path: Path, where: str, columns: list[str], cells: list[str]) -> Row:
+    if len(cells) != len(columns):
+        text = f"{where}: {len(cells)} values for {len(columns)} columns ({', '.join(columns)})."
+        raise ResultFileError(path, text)
+    row = dict(zip(columns, cells, strict=True))
+    if not row["arm"]:
+        raise ResultFileError(path, f"{where}: arm is empty; name the server configuration, like off or k3.")
+    in_system = row.get("in_system", "")
+    return Row(
+        path=path,
+        where=where,
+        arm=row["arm"],
+        clients=positive(row["concurrency"], path, where, "concurrency"),
+        output_tok_s=positive(row["output_tok_s"], path, where, "output_tok_s"),
+        in_system=positive(in_system, path, where, "in_system") if in_system else None,
+        repeat=_repeat(path, where, row.get("repeat", "")),
+    )
+
+
+def _repeat(path: Path, where: str, text: str) -> int | None:
+    if not text:
+        return None
+    if not text.isdecimal():
+        raise ResultFileError(path, f"{where}: repeat is {text!r}; it must be a whole number, like 0, 1, 2.")
+    return int(text)
