@@ -106,7 +106,8 @@ class _Reader:
     def _only_slower(self) -> _Answer:
         first = int(np.flatnonzero(self.sign < 0)[0])
         start = self._edge(first, first - 1, -1)
-        gain_below = bool(np.any(self.ratio.value[:first] > MARGIN)) or bool(np.any(self.sign[:first] > 0))
+        faster_below = bool(np.any(self.sign[:first] > 0))
+        gain_below = faster_below or bool(np.any(self.ratio.value[:first] > MARGIN))
         if self.sign[-1] > 0 or self.ratio.value[-1] > MARGIN:
             return self._unclear("slower_then_faster", self._slower_then_faster())
         if not gain_below:
@@ -128,7 +129,7 @@ class _Reader:
                     ),
                 ],
             )
-        if self._short(0, first):
+        if faster_below or self._short(0, first):
             return self._crosses()
         text = (
             f"{self.arm} is slower than {self.baseline} from {_n(start)} on; below, down to {_n(self.bottom)}, the two "

@@ -51,12 +51,12 @@ def _roofline(o: Floats, at: float, slope: float, rng: np.random.Generator) -> F
 
 def _plateau(o: Floats, at: float, slope: float, rng: np.random.Generator) -> Floats:
     """Flat gain, a smooth fall, flat loss."""
-    return np.asarray(-slope * 1.5 * np.tanh((o - at) / 1.5))
+    return np.asarray(-slope * 1.5 * np.tanh((o - at) / 1.5), dtype=np.float64)
 
 
 def _step(o: Floats, at: float, slope: float, rng: np.random.Generator) -> Floats:
     """A fall within a tenth of an octave, as where a graph size or a schedule ends."""
-    return np.asarray(-slope * np.tanh((o - at) / 0.05))
+    return np.asarray(-slope * np.tanh((o - at) / 0.05), dtype=np.float64)
 
 
 def _dip(o: Floats, at: float, slope: float, rng: np.random.Generator) -> Floats:
@@ -88,9 +88,9 @@ def simulate(
 
     def speedup(o: Floats) -> Floats:
         if shape == "never":
-            return -0.08 - slope * (o - octaves[0]) / 4
+            return np.asarray(-0.08 - slope * (o - octaves[0]) / 4, dtype=np.float64)
         if shape == "always":
-            return 0.08 + slope * (octaves[-1] - o) / 4
+            return np.asarray(0.08 + slope * (octaves[-1] - o) / 4, dtype=np.float64)
         if shape == "dip":
             return _dip(o, at, slope, rng)
         return bend(o, at, slope, np.random.default_rng(bend_seed))
