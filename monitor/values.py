@@ -181,6 +181,10 @@ class Delivery:
     last_error: str
 
 
+GATE_PHASE = "gate"
+"""While a sweep only watches: nothing of ours is on the servers yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class SweepProgress:
     """How far a running sweep is."""

@@ -26,10 +26,9 @@ from monitor.service.handover import hand_over
 from monitor.service.locks import AlreadyHeld, Lock, daemon_lock_path, holder_of, sweep_lock_path
 from monitor.service.progress import ProgressPrinter
 from monitor.service.sweep_plan import plan_for
-from monitor.service.sweep_report import sweep_json, sweep_lines
+from monitor.service.sweep_report import sweep_json, sweep_lines, sweep_of
 from monitor.service.sweep_run import Caller, run_stored_sweep
 from monitor.store.db import Store
-from monitor.store.sweeps import get_sweep
 from monitor.units import age_text
 from probes.sweep.plan import SweepPlan, estimate
 
@@ -132,7 +131,7 @@ def _give(store: Store, sweep_id: int, as_json: bool, out: Path | None) -> None:
     if as_json:
         click.echo(json.dumps(sweep_json(store, sweep_id), indent=1))
         return
-    for line in sweep_lines(get_sweep(store, sweep_id)):
+    for line in sweep_lines(sweep_of(store, sweep_id)):
         click.echo(line)
 
 

@@ -10,9 +10,10 @@ import click
 
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.progress import ProgressPrinter
+from monitor.service.sweep_report import sweep_of
 from monitor.store.db import Store
 from monitor.store.intents import add_intent, get_intent
-from monitor.store.sweeps import get_sweep, load_cells, recent_sweeps
+from monitor.store.sweeps import load_cells, recent_sweeps
 from probes.sweep.plan import SweepPlan
 
 POLL_S = 0.3
@@ -63,13 +64,13 @@ def _follow(store: Store, intent: int) -> tuple[int | None, int]:
                 for cell in cells[seen:]:
                     printer.cell(cell)
                 seen = len(cells)
-                sweep = get_sweep(store, sweep_id)
+                sweep = sweep_of(store, sweep_id)
                 if sweep.outcome == "running" and sweep.progress is not None:
                     printer.progress(sweep.progress)
                 if sweep.outcome != "running":
                     return sweep_id, sweep.exit_code if sweep.exit_code is not None else EXIT_FAILED
             asked = get_intent(store, intent)
-            if asked.done_at_s is not None and sweep_id is None:
+            if asked is not None and asked.done_at_s is not None and sweep_id is None:
                 click.echo(f"The daemon did not sweep: {asked.result}", err=True)
                 return None, EXIT_RUNNING if asked.result.startswith("exit 6") else EXIT_FAILED
             if holder_of(daemon_lock_path(store.path)) is None:

@@ -17,7 +17,7 @@ from monitor.store.db import Store
 from monitor.store.identities import load_identity
 from monitor.store.readings import latest_reading, load_readings
 from monitor.store.sweeps import latest_crossover, recent_sweeps
-from monitor.values import EndpointStatus, StoredCrossover, StoredReading, SweepRecord
+from monitor.values import GATE_PHASE, EndpointStatus, StoredCrossover, StoredReading, SweepRecord
 from probes.scrape.fingerprint import fingerprint
 from probes.values import Identity, Reading, State
 
@@ -146,7 +146,8 @@ def sweep_on(config: Config, endpoint: EndpointConfig, sweeps: Sequence[SweepRec
         ended_s = sweep.ended_at_s
         if ended_s is not None and now_s - ended_s > probing.probe.settle_s:
             continue
-        if sweep.outcome == "refused":
+        watching = sweep.progress is not None and sweep.progress.phase == GATE_PHASE
+        if sweep.outcome == "refused" or (watching and ended_s is None):
             continue
         urls = {(arm.url or probing.url).rstrip("/") for arm in probing.arm}
         if endpoint.url.rstrip("/") in urls:

@@ -17,8 +17,8 @@ SCHEMA = 1
 
 
 def sweep_json(store: Store, sweep_id: int) -> dict[str, Any]:
-    """Everything stored of one sweep."""
-    sweep = get_sweep(store, sweep_id)
+    """Everything stored of one sweep. Raises LookupError where there is none of this id."""
+    sweep = sweep_of(store, sweep_id)
     return {
         "schema": SCHEMA,
         "sweep_id": sweep.id,
@@ -38,6 +38,14 @@ def sweep_json(store: Store, sweep_id: int) -> dict[str, Any]:
         "arm_k": sweep.arm_k,
         "fingerprint": sweep.fingerprint,
     }
+
+
+def sweep_of(store: Store, sweep_id: int) -> SweepRecord:
+    """The record of a sweep that must be there."""
+    sweep = get_sweep(store, sweep_id)
+    if sweep is None:
+        raise LookupError(f"{store.path} has no sweep {sweep_id}")
+    return sweep
 
 
 def cell_json(cell: Cell) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from monitor.config.load import Loaded
 from monitor.config.model import ProbeConfig
@@ -19,16 +19,20 @@ from monitor.service.died import settle_dead_sweeps
 from monitor.service.locks import noprobe_path
 from monitor.store.db import Store
 from monitor.store.intents import abort_requested, active_pause
-from monitor.store.sweeps import add_cell, begin_sweep, end_sweep, record_refusal, set_progress
-from monitor.values import SweepProgress
+from monitor.store.sweeps import add_cell, begin_sweep, end_sweep, set_progress
+from monitor.values import GATE_PHASE, SweepProgress
 from probes.scrape.fingerprint import fingerprint
 from probes.sweep.gate import GateInputs, GateLimits, GateVerdict, decide
-from probes.sweep.observe import watch_arms
+from probes.sweep.guard import Stopped
+from probes.sweep.observe import observe
+from probes.sweep.outcome import SweepOutcome
 from probes.sweep.plan import CellSlot, SweepPlan
-from probes.sweep.run import SweepHooks, SweepOutcome, run_sweep
+from probes.sweep.run import run_sweep
 from probes.values import Cell
 
+EXIT_FAILED = 1
 EXIT_REFUSED = 3
+EXIT_ABORTED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,6 @@ class Ended:
 
     sweep_id: int
     exit_code: int
-    outcome: str
-    reason: str
 
 
 async def run_stored_sweep(
@@ -63,30 +65,9 @@ async def run_stored_sweep(
     on_cell: Callable[[Cell], None],
 ) -> Ended:
     """Gate, measure, estimate and store. The caller holds the pool's lock. `interrupted` gives a reason to stop."""
-    settle_dead_sweeps(store, time.time())
+    settle_dead_sweeps(store, time.time(), besides=plan.pool)
     endpoint, probe = probe_of(loaded.config, plan.endpoint)
     started_s = time.time()
-    described = describe_plan(plan, caller)
-    show(SweepProgress("gate", 0, 0, None, None, None, probe.quiet_s, "watching the arms for live load"))
-    gate = await _gate(loaded, store, plan, probe, caller, interrupted)
-    if not gate.allowed:
-        reason = "; ".join(r.text for r in gate.reasons)
-        sweep_id = record_refusal(
-            store,
-            pool=plan.pool,
-            endpoint=plan.endpoint,
-            at_s=started_s,
-            trigger=caller.trigger,
-            who=caller.who,
-            pid=os.getpid(),
-            host=socket.gethostname(),
-            baseline=plan.baseline,
-            live_arm=plan.live_arm,
-            plan=described,
-            reason=reason,
-            exit_code=EXIT_REFUSED,
-        )
-        return Ended(sweep_id, EXIT_REFUSED, "refused", reason)
     sweep_id = begin_sweep(
         store,
         pool=plan.pool,
@@ -98,15 +79,62 @@ async def run_stored_sweep(
         host=socket.gethostname(),
         baseline=plan.baseline,
         live_arm=plan.live_arm,
-        plan=described,
+        plan=describe_plan(plan, caller),
+    )
+    hooks = _Hooks(store, sweep_id, plan.pool, started_s, interrupted, show, on_cell)
+    try:
+        hooks.on_progress(0, 0, None, GATE_PHASE, probe.quiet_s, "watching every arm for live load before any of ours")
+        gate = await _gate(loaded, store, plan, probe, caller, hooks.stop_requested)
+        if not gate.allowed:
+            reason = "; ".join(r.text for r in gate.reasons)
+            outcome = SweepOutcome("refused", reason, EXIT_REFUSED)
+        else:
+            scrape = loaded.config.scrape
+            max_bytes = int(scrape.max_page_mb * 1_000_000)
+            outcome = await run_sweep(plan, hooks, timeout_s=scrape.timeout_s, max_bytes=max_bytes)
+    except Stopped as stop:
+        outcome = SweepOutcome("aborted", str(stop), EXIT_ABORTED)
+    except BaseException as error:
+        _end(store, sweep_id, SweepOutcome("failed", f"{type(error).__name__}: {error}", EXIT_FAILED), "")
+        raise
+    _end(store, sweep_id, outcome, _fingerprint(outcome, plan, endpoint.hardware, endpoint.revision))
+    return Ended(sweep_id, outcome.exit_code)
+
+
+def _end(store: Store, sweep_id: int, outcome: SweepOutcome, print_: str) -> None:
+    end_sweep(
+        store,
+        sweep_id,
+        ended_at_s=time.time(),
+        outcome=outcome.outcome,
+        reason=outcome.reason,
+        exit_code=outcome.exit_code,
+        fingerprint=print_,
+        result=outcome.crossover,
+        arm_k=outcome.arm_k,
+        identities={name: asdict(identity) for name, identity in outcome.identities.items()},
     )
 
-    def stop_requested() -> str | None:
-        if noprobe_path(store.path).exists():
-            return f"the file {noprobe_path(store.path)} forbids probing"
-        return interrupted() or abort_requested(store, plan.pool, started_s)
 
-    def progress(done: int, total: int, slot: CellSlot | None, phase: str, eta_s: float | None, note: str) -> None:
+@dataclass(frozen=True, slots=True)
+class _Hooks:
+    """Writes what the sweep tells, and passes on who wants it to stop."""
+
+    store: Store
+    sweep_id: int
+    pool: str
+    started_s: float
+    interrupted: Callable[[], str | None]
+    show: Callable[[SweepProgress], None]
+    show_cell: Callable[[Cell], None]
+
+    def on_cell(self, cell: Cell) -> None:
+        add_cell(self.store, self.sweep_id, cell)
+        self.show_cell(cell)
+
+    def on_progress(
+        self, done: int, total: int, slot: CellSlot | None, phase: str, eta_s: float | None, note: str
+    ) -> None:
         now = SweepProgress(
             phase=phase,
             done_cells=done,
@@ -117,41 +145,14 @@ async def run_stored_sweep(
             eta_s=eta_s,
             note=note,
         )
-        set_progress(store, sweep_id, now)
-        show(now)
+        set_progress(self.store, self.sweep_id, now)
+        self.show(now)
 
-    def landed(cell: Cell) -> None:
-        add_cell(store, sweep_id, cell)
-        on_cell(cell)
-
-    try:
-        outcome = await run_sweep(plan, SweepHooks(on_cell=landed, on_progress=progress, stop_requested=stop_requested))
-    except BaseException as error:
-        end_sweep(
-            store,
-            sweep_id,
-            ended_at_s=time.time(),
-            outcome="failed",
-            reason=f"{type(error).__name__}: {error}",
-            exit_code=1,
-            fingerprint="",
-            result=None,
-            arm_k={},
-        )
-        raise
-    end_sweep(
-        store,
-        sweep_id,
-        ended_at_s=time.time(),
-        outcome=outcome.outcome,
-        reason=outcome.reason,
-        exit_code=outcome.exit_code,
-        fingerprint=_fingerprint(outcome, plan, endpoint.hardware, endpoint.revision),
-        result=outcome.crossover,
-        arm_k=dict(outcome.arm_k),
-        identities={name: asdict(identity) for name, identity in outcome.identities.items()},
-    )
-    return Ended(sweep_id, outcome.exit_code, outcome.outcome, outcome.reason)
+    def stop_requested(self) -> str | None:
+        noprobe = noprobe_path(self.store.path)
+        if noprobe.exists():
+            return f"the file {noprobe} forbids probing"
+        return self.interrupted() or abort_requested(self.store, self.pool, self.started_s)
 
 
 async def _gate(
@@ -160,8 +161,9 @@ async def _gate(
     plan: SweepPlan,
     probe: ProbeConfig,
     caller: Caller,
-    interrupted: Callable[[], str | None],
+    stop_requested: Callable[[], str | None],
 ) -> GateVerdict:
+    """What stands against it at once (pause, file, window) is not worth watching the arms for."""
     paused = active_pause(store, time.time())
     noprobe = noprobe_path(store.path)
     standing = GateInputs(
@@ -170,29 +172,24 @@ async def _gate(
         pause_reason=paused[1] if paused is not None else "",
         noprobe_file=str(noprobe) if noprobe.exists() else None,
     )
-    free = GateLimits(max_live_concurrency=float("inf"), max_kv_usage=1.0, timezone=probe.timezone)
-    at_once = decide(standing, free, time.time())
-    if caller.now or not at_once.allowed:
-        return at_once
     limits = GateLimits(
         max_live_concurrency=probe.max_live_concurrency,
         max_kv_usage=probe.max_kv_usage,
-        window=probe.window,
+        window=None if caller.now else probe.window,
         timezone=probe.timezone,
-        quiet_s=probe.quiet_s,
     )
-    closed = decide(standing, GateLimits(float("inf"), 1.0, probe.window, probe.timezone), time.time())
-    if not closed.allowed:
-        return closed
-    watched = await watch_arms(plan, quiet_s=probe.quiet_s, limits=limits, stop_requested=interrupted)
-    inputs = GateInputs(
-        arms=watched.arms,
-        watched_s=watched.watched_s,
-        paused_until_s=standing.paused_until_s,
-        pause_reason=standing.pause_reason,
-        noprobe_file=standing.noprobe_file,
+    at_once = decide(standing, limits, time.time())
+    if caller.now or not at_once.allowed:
+        return at_once
+    scrape = loaded.config.scrape
+    arms = await observe(
+        plan.arms,
+        probe.quiet_s,
+        timeout_s=scrape.timeout_s,
+        max_bytes=int(scrape.max_page_mb * 1_000_000),
+        stop_requested=stop_requested,
     )
-    return decide(inputs, limits, time.time())
+    return decide(replace(standing, arms=arms), limits, time.time())
 
 
 def describe_plan(plan: SweepPlan, caller: Caller) -> dict[str, object]:
@@ -217,4 +214,4 @@ def _fingerprint(outcome: SweepOutcome, plan: SweepPlan, hardware: str | None, r
     identity = outcome.identities.get(plan.baseline)
     if identity is None or identity.model_root is None:
         return ""
-    return fingerprint(identity, outcome.cache_configs.get(plan.baseline, {}), hardware, revision)
+    return fingerprint(identity, outcome.cache_config.get(plan.baseline, {}), hardware, revision)

@@ -33,7 +33,8 @@ SWEEPS = (
         id INTEGER PRIMARY KEY AUTOINCREMENT, pool TEXT NOT NULL, endpoint TEXT NOT NULL, started_at_s REAL NOT NULL,
         ended_at_s REAL, outcome TEXT NOT NULL, reason TEXT NOT NULL, "trigger" TEXT NOT NULL, who TEXT NOT NULL,
         pid INTEGER NOT NULL, host TEXT NOT NULL, fingerprint TEXT NOT NULL, baseline TEXT NOT NULL, live_arm TEXT,
-        plan TEXT NOT NULL, progress TEXT, exit_code INTEGER)""",
+        plan TEXT NOT NULL, progress TEXT, exit_code INTEGER, arm_k TEXT NOT NULL DEFAULT '{}',
+        identities TEXT NOT NULL DEFAULT '{}')""",
     "CREATE INDEX sweeps_newest ON sweeps (started_at_s)",
     # The last word against two sweeps of one pool, whatever the callers checked before.
     "CREATE UNIQUE INDEX sweeps_one_running ON sweeps (pool) WHERE outcome = 'running'",

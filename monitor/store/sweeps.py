@@ -121,6 +121,7 @@ def end_sweep(
     fingerprint: str,
     result: Crossover | None,
     arm_k: Mapping[str, int | None],
+    identities: Mapping[str, Mapping[str, object]] | None = None,
 ) -> None:
     """Record how a sweep ended, and its answer where it has one, in one transaction.
 
@@ -128,8 +129,18 @@ def end_sweep(
     """
     with store.write() as db:
         db.execute(
-            "UPDATE sweeps SET ended_at_s = ?, outcome = ?, reason = ?, exit_code = ?, fingerprint = ? WHERE id = ?",
-            (ended_at_s, outcome, reason, exit_code, fingerprint, sweep_id),
+            "UPDATE sweeps SET ended_at_s = ?, outcome = ?, reason = ?, exit_code = ?, fingerprint = ?, arm_k = ?,"
+            " identities = ? WHERE id = ?",
+            (
+                ended_at_s,
+                outcome,
+                reason,
+                exit_code,
+                fingerprint,
+                to_text(arm_k),
+                to_text(identities or {}),
+                sweep_id,
+            ),
         )
         if result is None:
             return
@@ -217,4 +228,6 @@ def _record(row: sqlite3.Row) -> SweepRecord:
         progress=from_text(SweepProgress, row["progress"]) if row["progress"] is not None else None,
         result=_crossover(row["result"]) if row["result"] is not None else None,
         exit_code=row["exit_code"],
+        arm_k=json.loads(row["arm_k"]),
+        identities=json.loads(row["identities"]),
     )

@@ -1,0 +1,93 @@
+"""`specwatch watch`: the dashboard over a daemon's store, or in local mode where no daemon runs."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, secret_or_exit
+from monitor.config.load import Loaded
+from monitor.log import setup_logging
+from monitor.service.feed import LocalScraper, StoreFeed
+from monitor.service.locks import daemon_lock_path, holder_of
+from monitor.store.db import Store, open_store
+
+SERVE_START_S = 10.0
+
+
+@click.command()
+@config_option
+@click.option("--serve", is_flag=True, help="Run the whole service while the dashboard is open.")
+@click.option("--readonly", is_flag=True, help="Hide everything that asks for a change.")
+def watch(config_path: Path, serve: bool, readonly: bool) -> None:
+    """Watch the fleet. Without a daemon it only scrapes for itself: no alerts, no scheduled sweeps."""
+    loaded = load_or_exit(config_path)
+    if not loaded.config.endpoint:
+        fail(f"{loaded.path}: no [[endpoint]], so there is nothing to watch. Add one; config.toml shows every key.")
+    if not sys.stdout.isatty():
+        fail("`specwatch watch` needs a terminal; `specwatch once` gives the same facts as text or JSON.")
+    with ExitStack() as stack:
+        setup_logging(file=loaded.store_path.with_name(loaded.store_path.name + ".watch.log"))
+        daemon = holder_of(daemon_lock_path(loaded.store_path))
+        if serve and daemon is None:
+            stack.callback(_end, _start_daemon(loaded))
+            daemon = holder_of(daemon_lock_path(loaded.store_path))
+        store = stack.enter_context(open_or_exit(loaded))
+        if daemon is not None:
+            asyncio.run(_show(StoreFeed(loaded, store), readonly))
+        else:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="specwatch-watch-")))
+            readings = stack.enter_context(open_store(folder / "readings.db"))
+            asyncio.run(secret_or_exit(_show_local, loaded, store, readings, readonly))
+
+
+async def _show(feed: StoreFeed, readonly: bool) -> None:
+    from monitor.tui.app import SpecwatchApp
+
+    await SpecwatchApp(feed, readonly=readonly).run_async()
+
+
+async def _show_local(loaded: Loaded, store: Store, readings: Store, readonly: bool) -> None:
+    scraping = asyncio.create_task(LocalScraper(loaded, readings).run())
+    try:
+        await _show(StoreFeed(loaded, store, readings), readonly)
+    finally:
+        scraping.cancel()
+        await asyncio.gather(scraping, return_exceptions=True)
+
+
+def _start_daemon(loaded: Loaded) -> subprocess.Popen[bytes]:
+    log = loaded.store_path.with_name(loaded.store_path.name + ".serve.log")
+    with log.open("ab") as stream:
+        daemon = subprocess.Popen(
+            [sys.executable, "-m", "monitor.cli", "serve", "--config", str(loaded.path)],
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + SERVE_START_S
+    while holder_of(daemon_lock_path(loaded.store_path)) is None:
+        if daemon.poll() is not None or time.monotonic() > deadline:
+            _end(daemon)
+            fail(f"The daemon did not start; {log} says why.", 1)
+        time.sleep(0.1)
+    return daemon
+
+
+def _end(daemon: subprocess.Popen[bytes]) -> None:
+    if daemon.poll() is None:
+        daemon.send_signal(signal.SIGTERM)
+        try:
+            daemon.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            daemon.kill()
+            daemon.wait()
