@@ -1,0 +1,131 @@
+"""What surrounds every screen: the header line, banners, the tabs and the footer.
+
+The header says how far to trust the rest: who watches, whether sweeps are paused, how old the snapshot is, what fires.
+"""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+
+from monitor.tui import format as fmt
+from monitor.tui.actions import BY_ID, TABS, offered
+from monitor.tui.lines import BLANK, Line, Span, fit, line, spread
+from monitor.tui.view import View
+from monitor.values import AlertPhase
+
+NARROW = 60
+"""Under this width the fleet is a plain list and the frame keeps only what fits."""
+
+
+def newest_data_s(view: View) -> float | None:
+    """When the newest reading of any endpoint was taken."""
+    ages = [status.age_s for status in view.snapshot.endpoints if status.age_s is not None]
+    return view.snapshot.at_s - min(ages) if ages else None
+
+
+def header(view: View, width: int) -> Line:
+    """Mode on the left, alerts and the snapshot's clock on the right; the pause between them where it fits."""
+    snapshot = view.snapshot
+    firing = sum(alert.phase is AlertPhase.FIRING for alert in snapshot.alerts)
+    pending = sum(alert.phase is AlertPhase.PENDING for alert in snapshot.alerts)
+    if firing:
+        alerts = Span(f" ▲ {firing} firing ", "alarm")
+    elif pending:
+        alerts = Span(f"△ {pending} pending", "warn")
+    elif snapshot.mode == "local":
+        alerts = Span("alerts off", "dim")
+    else:
+        alerts = Span("no alerts", "good")
+    data_age = Span(f"{fmt.age(view.lag_s)} old", "bad" if view.stale else "dim")
+    right = [alerts, Span("  "), Span(fmt.clock(snapshot.at_s), "label"), Span(" "), data_age]
+    left = [mode(view)]
+    paused = pause_text(view, short=True)
+    room = width - sum(cell_len(span.text) for span in (*left, *right)) - 4
+    if paused and cell_len(paused) <= room:
+        left += [Span("  "), Span(paused, "warn")]
+    return spread(left, right, width)
+
+
+def mode(view: View) -> Span:
+    """Who watches."""
+    snapshot = view.snapshot
+    if snapshot.mode == "daemon":
+        return Span(f"● daemon {snapshot.daemon}".rstrip(), "label")
+    if snapshot.mode == "local":
+        return Span("○ local mode: no alerts, no scheduled sweeps", "warn")
+    newest = newest_data_s(view)
+    since = "" if newest is None else f" since {fmt.minute(newest, snapshot.at_s)}"
+    return Span(f"✕ DAEMON GONE{since}", "bad")
+
+
+def pause_text(view: View, *, short: bool) -> str:
+    """Until when sweeps are paused, and why."""
+    snapshot = view.snapshot
+    if snapshot.paused_until_s is None:
+        return ""
+    until = fmt.minute(snapshot.paused_until_s, snapshot.at_s)
+    if short:
+        return f"sweeps paused to {until}"
+    left = fmt.age(snapshot.paused_until_s - snapshot.at_s)
+    reason = f": {snapshot.pause_reason}" if snapshot.pause_reason else ""
+    return f"Sweeps paused until {until} ({left} left){reason}"
+
+
+def banners(view: View, width: int) -> list[Line]:
+    """Rows under the header for what must not be overlooked; none in good times."""
+    rows = []
+    if view.failure:
+        rows.append(f"NO NEW DATA: {view.failure} (trying again every second; shown: {fmt.clock(view.snapshot.at_s)})")
+    if view.snapshot.mode == "daemon_gone":
+        rows.append("DAEMON GONE: nobody scrapes, alerts or sweeps. Start it again: specwatch serve")
+    if view.held_s is not None:
+        rows.append(f"VIEW PAUSED {fmt.age(view.held_s)}, {view.held} newer snapshots: watching goes on, p shows now")
+    bars = [fit(line(Span(f" {text}".ljust(width), "banner")), width) for text in rows]
+    paused = pause_text(view, short=False)
+    return [*bars, *([fit(line(Span(f" {paused}", "warn")), width)] if paused else [])]
+
+
+def tabs(view: View, width: int) -> Line:
+    """The screens and their number keys, and on the right how the fleet is sorted and filtered."""
+    spans: list[Span] = []
+    for index, name in enumerate(TABS, start=1):
+        role = "tab_on" if name == view.tab else "tab"
+        count = len(view.active_alerts) if name == "alerts" else 0
+        text = f" {index} {name}{f' ({count})' if count else ''} "
+        spans += [Span(text, role, f"app.show_{name}")]
+    right: list[Span] = []
+    if view.tab == "fleet" and width >= NARROW:
+        if view.pattern:
+            right += [Span(f"/{view.pattern}/ {len(view.rows)} of {len(view.snapshot.endpoints)}  ", "warn")]
+        right += [Span(f"by {view.sort}{' reversed' if view.reverse else ''}", "dim")]
+    elif view.readonly:
+        right += [Span("read-only", "dim")]
+    return spread(spans, right, width)
+
+
+def footer(view: View, width: int) -> Line:
+    """At most seven keys of this screen; the rest is in the help."""
+    spans: list[Span] = []
+    used = 0
+    for action in [a for a in offered(view.tab, readonly=view.readonly) if view.tab in a.footer][:7]:
+        text = action.title.lower()
+        need = len(action.shown) + len(text) + 4
+        if used + need > width:
+            break
+        spans += [Span(" "), Span(action.shown, "key"), Span(f" {text}  ", "label")]
+        used += need
+    known = {span.text for span in spans}
+    if BY_ID["help"].shown not in known:
+        return fit(line(Span(" "), Span("?", "key"), Span(" help  ", "label"), *spans), width)
+    return line(*spans)
+
+
+def waiting(failure: str, width: int) -> list[Line]:
+    """Before the first snapshot."""
+    if failure:
+        return [
+            BLANK,
+            fit(line(Span(f" Nothing to show yet: {failure}", "bad")), width),
+            line(" Trying again every second."),
+        ]
+    return [BLANK, line(Span(" Waiting for the first snapshot …", "dim"))]

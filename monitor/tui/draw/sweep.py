@@ -1,0 +1,218 @@
+"""The third screen: what the selected pool's newest sweep measured, cell by cell, and how far a running one is.
+
+Curves of output tok/s over log2 concurrency with the crossover's interval and the live load, then the cells. Void cells
+are counted and explained here, and never averaged.
+"""
+
+from __future__ import annotations
+
+from monitor.tui import format as fmt
+from monitor.tui.draw.cells import cell_table, void_reasons
+from monitor.tui.lines import BLANK, Line, Span, fit, line, paragraph
+from monitor.tui.plot import Curve, Rule, Shade, plot
+from monitor.tui.scale import doublings, linear
+from monitor.tui.theme import ARM_MARKERS, ARM_ROLES
+from monitor.tui.view import View
+from monitor.values import SweepRecord
+from probes.values import ArmVerdict, Cell, Verdict
+
+ENDED = {
+    "measured": ("●", "good"),
+    "refused": ("○", "warn"),
+    "aborted": ("◌", "warn"),
+    "arm_mismatch": ("✕", "bad"),
+    "died": ("✕", "bad"),
+    "failed": ("✕", "bad"),
+    "running": ("»", "note"),
+}
+
+
+def draw(view: View, width: int, height: int) -> list[Line]:
+    """The whole screen; rows beyond `height` scroll."""
+    sweep = view.sweep
+    if sweep is None:
+        return [BLANK, *_none_yet(view, width)]
+    cells = view.snapshot.cells.get(sweep.id, ())
+    arms = arm_names(sweep, cells)
+    top = [_title(view, sweep, width), *_state(view, sweep, width), *verdicts(sweep, width)]
+    table, void = cell_table(cells, arms, sweep, width), void_reasons(cells, width)
+    below = [*table, *void]
+    if not any(cell.concurrency is not None and cell.output_tok_s is not None for cell in cells):
+        return [*top, BLANK, *paragraph("No cell has been measured in it.", width, role="dim", indent=" "), *below]
+    room = height - len(top) - len(table) - min(1, len(void))
+    return [*top, *curves(view, sweep, cells, arms, width, min(max(room, 8), 24)), *below]
+
+
+def _none_yet(view: View, width: int) -> list[Line]:
+    pool = view.pool or "this pool"
+    rows = paragraph(f"No sweep yet of {pool}.", width, role="strong", indent=" ")
+    due = view.snapshot.next_sweep_at_s.get(view.pool)
+    if due is not None:
+        rows += paragraph(f"The schedule starts one at {fmt.minute(due, view.snapshot.at_s)}.", width, indent=" ")
+    ask = "" if view.readonly else "R runs one, after saying what it does to production. "
+    return [
+        *rows,
+        BLANK,
+        *paragraph(
+            f"{ask}From a shell, `specwatch sweep {pool} --plan` states its cost and runs nothing.", width, indent=" "
+        ),
+        BLANK,
+        *paragraph(
+            "A sweep sends closed-loop load to each arm (speculation off, on, ...) at rising concurrency and finds "
+            "where speculation stops paying. Until then every verdict is unknown.",
+            width,
+            role="label",
+            indent=" ",
+        ),
+    ]
+
+
+def arm_names(sweep: SweepRecord, cells: tuple[Cell, ...]) -> tuple[str, ...]:
+    """Baseline first, then the others in the order of measurement, then those that only the result knows."""
+    others = [cell.arm for cell in cells] + list(sweep.result.arms if sweep.result is not None else ())
+    return tuple(dict.fromkeys([sweep.baseline, *others]))
+
+
+def arm_look(index: int) -> tuple[str, str]:
+    """Role and marker of an arm; the baseline is always the round blue one."""
+    if index == 0:
+        return "off", "●"
+    return ARM_ROLES[(index - 1) % len(ARM_ROLES)], ARM_MARKERS[(index - 1) % len(ARM_MARKERS)]
+
+
+def _title(view: View, sweep: SweepRecord, width: int) -> Line:
+    glyph, role = ENDED.get(sweep.outcome, ("?", "warn"))
+    at_s = sweep.ended_at_s if sweep.ended_at_s is not None else sweep.started_at_s
+    when = (
+        f"{fmt.age(view.snapshot.at_s - at_s)} ago"
+        if sweep.ended_at_s is not None
+        else f"since {fmt.minute(at_s, view.snapshot.at_s)}"
+    )
+    due = view.snapshot.next_sweep_at_s.get(sweep.pool)
+    return fit(
+        line(
+            Span(f" {sweep.pool} ", "strong"),
+            Span(f" sweep {sweep.id} ", "label"),
+            Span(f"{glyph} {sweep.outcome.replace('_', ' ')} {when}", role),
+            Span(f"  by {sweep.trigger}{f' ({sweep.who})' if sweep.who else ''}", "label"),
+            Span(f" · next {fmt.minute(due, view.snapshot.at_s)}" if due is not None else "", "label"),
+        ),
+        width,
+    )
+
+
+def _state(view: View, sweep: SweepRecord, width: int) -> list[Line]:
+    progress = sweep.progress
+    if sweep.outcome != "running" or progress is None:
+        return paragraph(sweep.reason, width, role="text", indent=" ", limit=2)
+    share = progress.done_cells / progress.total_cells if progress.total_cells else 0.0
+    size = max(8, width // 4)
+    full = round(share * size)
+    where = (
+        f"{progress.arm} @ {progress.rung} clients, repeat {(progress.repeat or 0) + 1}"
+        if progress.arm
+        else progress.phase
+    )
+    left = f"{fmt.age(progress.eta_s)} left" if progress.eta_s is not None else "time left unknown"
+    note = f" · {progress.note}" if progress.note else ""
+    return [
+        fit(
+            line(
+                " ",
+                Span("█" * full, "on"),
+                Span("░" * (size - full), "band"),
+                Span(f" {progress.done_cells}/{progress.total_cells} cells", "strong"),
+                Span(f" · {left}", "strong"),
+                Span(f" · {where}{note}", "text"),
+            ),
+            width,
+        )
+    ]
+
+
+def verdicts(sweep: SweepRecord, width: int) -> list[Line]:
+    """A row per speculating arm: its verdict with interval, and why it is what it is."""
+    if sweep.result is None:
+        return []
+    rows: list[Line] = []
+    for name, verdict in sweep.result.arms.items():
+        if name == sweep.baseline:
+            continue
+        why = "; ".join(reason.text for reason in verdict.reasons)
+        rows += paragraph(
+            f"{name}: {verdict_text(verdict)}" + (f" ({why})" if why else ""), width, role="strong", indent=" ", limit=2
+        )
+    return rows
+
+
+def verdict_text(verdict: ArmVerdict) -> str:
+    """One arm's answer as a sentence."""
+    top = max((point.concurrency for point in verdict.speedup), default=None)
+    to = "" if top is None else f" up to {fmt.edge(top)}, the highest measured"
+    return {
+        Verdict.CROSSES: f"pays below {fmt.interval(verdict.crossover, verdict.low, verdict.high)} requests per engine",
+        Verdict.ALWAYS_FASTER: f"always faster{to}",
+        Verdict.NEVER_FASTER: f"never faster{to}",
+        Verdict.UNCLEAR: "unclear: the difference drowns in the noise",
+        Verdict.INSUFFICIENT: "too few valid cells to say",
+    }[verdict.verdict]
+
+
+def curves(
+    view: View, sweep: SweepRecord, cells: tuple[Cell, ...], arms: tuple[str, ...], width: int, height: int
+) -> list[Line]:
+    """Legend, then mean output tok/s per rung and arm over concurrency."""
+    lines: list[Curve] = []
+    legend: list[Span] = [Span(" output tok/s over concurrency per engine  ", "label")]
+    for index, arm in enumerate(arms):
+        role, marker = arm_look(index)
+        legend.append(Span(f"{marker} {arm}  ", role))
+        lines.append(Curve(means(cells, arm), role, marker))
+    verdict = compared(sweep)
+    shades: list[Shade] = []
+    rules: list[Rule] = []
+    if verdict is not None and verdict.crossover is not None:
+        shades.append(Shade(verdict.low, verdict.high, vertical=True))
+        legend.append(Span(f"░ crossover {fmt.interval(verdict.crossover, verdict.low, verdict.high)}  ", "label"))
+    xs = [x for curve in lines for x, _ in curve.points]
+    ys = [y for curve in lines for _, y in curve.points if y is not None]
+    x = doublings(xs)
+    status = view.status
+    live = status.concurrency if status is not None and sweep.outcome != "running" else None
+    if live is not None and status is not None:
+        if live <= 0 or x.at(live) < 0 or x.at(live) > 1:
+            legend.append(Span(f"live {fmt.concurrency(live)}: not in the measured range", "rule"))
+        else:
+            rules.append(Rule(live, vertical=True, glyph="┃", label=f"live {fmt.concurrency(live)}"))
+    return [
+        fit(Line(tuple(legend)), width),
+        *plot(
+            lines,
+            x=x,
+            y=linear(ys, ticks=3 if height < 10 else 5),
+            width=width,
+            height=height - 1,
+            shades=shades,
+            rules=rules,
+        ),
+    ]
+
+
+def compared(sweep: SweepRecord) -> ArmVerdict | None:
+    """The verdict that the chart shades: the live arm's, else the first speculating arm's."""
+    if sweep.result is None:
+        return None
+    spec = {name: verdict for name, verdict in sweep.result.arms.items() if name != sweep.baseline}
+    if sweep.live_arm in spec:
+        return spec[sweep.live_arm]
+    return next(iter(spec.values()), None)
+
+
+def means(cells: tuple[Cell, ...], arm: str) -> tuple[tuple[float, float | None], ...]:
+    """Per rung the mean of valid cells, in x order."""
+    by_rung: dict[int, list[tuple[float, float]]] = {}
+    for cell in cells:
+        if cell.arm == arm and cell.valid and cell.concurrency is not None and cell.output_tok_s is not None:
+            by_rung.setdefault(cell.rung, []).append((cell.concurrency, cell.output_tok_s))
+    points = [(sum(x for x, _ in p) / len(p), sum(y for _, y in p) / len(p)) for p in by_rung.values()]
+    return tuple(sorted(points))

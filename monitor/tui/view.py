@@ -1,0 +1,209 @@
+"""What one viewer looks at: the snapshot shown, the tab, the selection, order and filter; and the moves between them.
+
+Pure values and functions. Nothing here reaches the feed, and the snapshot is never changed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from monitor.values import AlertPhase, AlertState, EndpointStatus, LiveVerdict, Snapshot, SweepRecord
+from probes.values import State
+
+SORT_KEYS = ("headroom", "name", "concurrency", "speedup", "age")
+_WITHOUT_HEADROOM = {LiveVerdict.ABOVE: 0.0, LiveVerdict.INSIDE: 1.0, LiveVerdict.BELOW: math.inf}
+"""Where a judged endpoint stands when its interval has no lower edge (never faster, always faster)."""
+LAG_SHOWN_S = 5.0
+"""A snapshot older than this is no longer `now`: its age is added to every age and its rows are dimmed."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything that a draw function needs; a new one for each change."""
+
+    snapshot: Snapshot
+    tab: str = "fleet"
+    endpoint: str = ""
+    alert: str = ""
+    sort: str = "headroom"
+    reverse: bool = False
+    pattern: str = ""
+    lag_s: float = 0.0
+    """How much older than the wall clock the snapshot is, where that is more than a poll or two."""
+    readonly: bool = False
+    held: int = 0
+    """Newer snapshots that arrived while the view is paused."""
+    held_s: float | None = None
+    """How far the newest held snapshot is ahead; None where the view is live."""
+    failure: str = ""
+    """Why the feed gave no snapshot; empty while it works."""
+
+    @cached_property
+    def rows(self) -> tuple[EndpointStatus, ...]:
+        """Endpoints that pass the filter, in the chosen order."""
+        return ordered(self)
+
+    @property
+    def status(self) -> EndpointStatus | None:
+        """The selected endpoint; the first row where the selected one is gone."""
+        by_name = {status.name: status for status in self.snapshot.endpoints}
+        return by_name.get(self.endpoint) or (self.rows[0] if self.rows else None)
+
+    @property
+    def pool(self) -> str:
+        """The selected endpoint's pool; where no endpoint is known, the newest sweep's."""
+        if self.status is not None:
+            return self.status.pool
+        return self.snapshot.sweeps[0].pool if self.snapshot.sweeps else ""
+
+    @property
+    def sweep(self) -> SweepRecord | None:
+        """The newest sweep of the selected pool that sent load; a refusal only where there is nothing else."""
+        ours = [sweep for sweep in self.snapshot.sweeps if sweep.pool == self.pool]
+        return next((sweep for sweep in ours if sweep.outcome != "refused"), ours[0] if ours else None)
+
+    @property
+    def running_sweep(self) -> SweepRecord | None:
+        """The selected pool's sweep that runs now."""
+        return self.sweep if self.sweep is not None and self.sweep.outcome == "running" else None
+
+    @property
+    def stale(self) -> bool:
+        """The shown snapshot is not now."""
+        return self.lag_s > 0
+
+    def alert_of(self, endpoint: str) -> AlertState | None:
+        """The endpoint's firing or pending alert, firing first."""
+        active = [a for a in self.snapshot.alerts if a.endpoint == endpoint and a.phase is not AlertPhase.INACTIVE]
+        return min(active, key=lambda alert: alert.phase is not AlertPhase.FIRING, default=None)
+
+    @property
+    def active_alerts(self) -> tuple[AlertState, ...]:
+        """Firing ones first, then pending, each oldest first."""
+        active = [alert for alert in self.snapshot.alerts if alert.phase is not AlertPhase.INACTIVE]
+        return tuple(sorted(active, key=lambda a: (a.phase is not AlertPhase.FIRING, since_s(a) or 0.0, a.endpoint)))
+
+    @property
+    def alert_items(self) -> tuple[str, ...]:
+        """Keys of the alert screen's rows from top to bottom."""
+        active = tuple(f"active:{alert.endpoint}" for alert in self.active_alerts)
+        return active + tuple(event_item(index) for index in range(len(self.snapshot.events)))
+
+
+def event_item(index: int) -> str:
+    """Key of a history row."""
+    return f"event:{index}"
+
+
+def since_s(alert: AlertState) -> float | None:
+    """When the condition first held."""
+    return alert.pending_since_s if alert.pending_since_s is not None else alert.firing_since_s
+
+
+def above_since_s(view: View, status: EndpointStatus) -> float | None:
+    """Since when the endpoint is above: the alert's word, else the oldest of the newest unbroken samples above.
+
+    None where neither says; a missing sample breaks the run, because nobody knows what it would have shown.
+    """
+    alert = view.alert_of(status.name)
+    if alert is not None and since_s(alert) is not None:
+        return since_s(alert)
+    crossover = status.crossover
+    edge = None if crossover is None else crossover.high if crossover.high is not None else crossover.value
+    if edge is None:
+        return None
+    since = None
+    for sample in reversed(view.snapshot.history.get(status.name, ())):
+        if sample.concurrency is None or sample.concurrency <= edge:
+            break
+        since = sample.at_s
+    return since
+
+
+def matches(status: EndpointStatus, pattern: str) -> bool:
+    """Regular expression over name, pool, state, verdict and arm, case ignored; a broken one is taken literally."""
+    inverted = pattern.startswith("!")
+    wanted = pattern[1:] if inverted else pattern
+    if not wanted:
+        return True
+    text = " ".join((status.name, status.pool, status.state, status.verdict, status.live_arm or ""))
+    try:
+        found = re.search(wanted, text, re.IGNORECASE) is not None
+    except re.error:
+        found = wanted.lower() in text.lower()
+    return found != inverted
+
+
+def ordered(view: View) -> tuple[EndpointStatus, ...]:
+    """Rows in order. Unknown values stay last in both directions; by headroom, firing comes first and down next."""
+    rows = [status for status in view.snapshot.endpoints if matches(status, view.pattern)]
+    if view.sort == "name":
+        return tuple(sorted(rows, key=lambda status: status.name, reverse=view.reverse))
+
+    def key(status: EndpointStatus) -> tuple[int, float, str]:
+        value, worst_first = _sort_value(status, view.sort)
+        alert = view.alert_of(status.name)
+        if view.sort == "headroom" and alert is not None and alert.phase is AlertPhase.FIRING and not view.reverse:
+            return (0, value if value is not None else -math.inf, status.name)
+        if value is None:
+            return (2 if status.state is not State.OK else 3, 0.0, status.name)
+        return (1, value if worst_first != view.reverse else -value, status.name)
+
+    return tuple(sorted(rows, key=key))
+
+
+def _sort_value(status: EndpointStatus, sort: str) -> tuple[float | None, bool]:
+    """The value and whether small means worse."""
+    if sort == "concurrency":
+        return status.concurrency, False
+    if sort == "speedup":
+        return (None if status.speedup_now is None else status.speedup_now.ratio), True
+    if sort == "age":
+        return status.age_s, False
+    if status.headroom is None and status.verdict in _WITHOUT_HEADROOM:
+        return _WITHOUT_HEADROOM[status.verdict], True
+    return status.headroom, True
+
+
+def moved(view: View, step: int) -> View:
+    """The selection `step` rows on (or to either end for a huge step); on the sweep screen by pool."""
+    if view.tab == "alerts":
+        return replace(view, alert=_next(view.alert_items, view.alert, step))
+    if view.tab == "sweep":
+        first_of_pool: dict[str, str] = {}
+        for status in view.rows:
+            first_of_pool.setdefault(status.pool, status.name)
+        pool = _next(tuple(first_of_pool), view.pool, step)
+        return view if pool == view.pool else replace(view, endpoint=first_of_pool.get(pool, view.endpoint))
+    names = tuple(status.name for status in view.rows)
+    current = view.status.name if view.status is not None else ""
+    return replace(view, endpoint=_next(names, current, step))
+
+
+def _next(items: tuple[str, ...], current: str, step: int) -> str:
+    if not items:
+        return current
+    index = items.index(current) if current in items else 0 if step <= 0 else -1
+    return items[min(max(index + step, 0), len(items) - 1)]
+
+
+def settled(view: View) -> View:
+    """The selection made explicit and valid after a new snapshot, filter or order."""
+    names = [status.name for status in view.rows]
+    if view.endpoint not in names:
+        view = replace(view, endpoint=names[0] if names else "")
+    items = view.alert_items
+    if view.alert not in items:
+        view = replace(view, alert=items[0] if items else "")
+    return view
+
+
+def alert_endpoint(view: View) -> str:
+    """The endpoint that the selected alert row speaks of."""
+    kind, _, rest = view.alert.partition(":")
+    if kind == "event" and int(rest) < len(view.snapshot.events):
+        return view.snapshot.events[int(rest)].endpoint
+    return rest if kind == "active" else ""

@@ -1,0 +1,184 @@
+"""The words and glyphs for what an endpoint is doing, so that no screen says it by colour alone or in its own way.
+
+Pure. Shared by the table, the headline, the endpoint screen, the clipboard and the quit message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from monitor.tui import format as fmt
+from monitor.tui.view import View, above_since_s, since_s
+from monitor.values import AlertPhase, CrossoverNow, EndpointStatus, LiveVerdict
+from probes.values import State, Verdict
+
+STATE_WORDS = {
+    State.STALE: ("◌", "stale"),
+    State.DOWN: ("✕", "down"),
+    State.EMPTY: ("○", "empty page"),
+    State.NOT_AN_ENGINE: ("✕", "not an engine"),
+    State.UNAUTHORIZED: ("✕", "unauthorized"),
+    State.SLEEPING: ("○", "sleeping"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A glyph, a word and the role that colours them."""
+
+    glyph: str
+    word: str
+    role: str
+
+    @property
+    def text(self) -> str:
+        """Both, as drawn."""
+        return f"{self.glyph} {self.word}"
+
+
+def sign(view: View, status: EndpointStatus) -> Sign:
+    """The one thing to know of an endpoint, with since when where that is known (at most 15 cells)."""
+    at_s = view.snapshot.at_s
+    alert = view.alert_of(status.name)
+    if alert is not None and alert.phase is AlertPhase.FIRING:
+        return Sign("▲", f"FIRING {_ago(since_s(alert), at_s)}".strip(), "alarm")
+    if status.state is not State.OK:
+        glyph, word = STATE_WORDS[status.state]
+        return Sign(glyph, word, "bad" if glyph == "✕" else "warn")
+    if status.sweep_id is not None:
+        return Sign("»", "in a sweep", "note")
+    if status.verdict is LiveVerdict.ABOVE:
+        ago = _ago(above_since_s(view, status), at_s)
+        if alert is not None:
+            return Sign("▲", f"pending {ago}".strip(), "bad")
+        if status.live_arm is not None and not status.drafting:
+            return Sign("○", "above, off", "good")
+        return Sign("▲", f"above {ago}".strip(), "bad")
+    if status.verdict is LiveVerdict.INSIDE:
+        return Sign("◆", "inside", "warn")
+    if status.verdict is LiveVerdict.BELOW:
+        return Sign("●", "below", "good")
+    if status.crossover is not None and status.crossover.expired:
+        return Sign("?", "expired", "warn")
+    return Sign("?", "unknown", "warn")
+
+
+def _ago(since: float | None, at_s: float) -> str:
+    return "" if since is None else fmt.age(at_s - since)
+
+
+def measured_to(crossover: CrossoverNow) -> float | None:
+    """The highest concurrency that the sweep compared."""
+    return max((point.concurrency for point in crossover.band), default=None)
+
+
+def crossover_text(view: View, status: EndpointStatus) -> str:
+    """The crossover with its interval, or the word for why there is none, in at most 14 cells."""
+    crossover = status.crossover
+    if crossover is None:
+        swept = any(sweep.pool == status.pool and sweep.result is not None for sweep in view.snapshot.sweeps)
+        return fmt.UNKNOWN if swept else "no sweep yet"
+    return fmt.verdict_words(crossover.verdict, crossover.value, crossover.low, crossover.high, measured_to(crossover))
+
+
+def arm_text(status: EndpointStatus) -> str:
+    """Live arm and K: `k3 K3`, `dyn K2.4`, `off`, `? K3`."""
+    if status.drafting is False and status.speculation_configured is False:
+        return status.live_arm or "off"
+    k = status.effective_k if status.effective_k is not None else status.k
+    k_text = "" if k is None else f" K{fmt.number(k, 1).removesuffix('.0')}"
+    return f"{status.live_arm or '?'}{k_text}"
+
+
+def data_age(view: View, status: EndpointStatus) -> float | None:
+    """Age of the newest good reading, the snapshot's own age included where it is not now."""
+    return None if status.age_s is None else status.age_s + view.lag_s
+
+
+def dimmed(view: View, status: EndpointStatus) -> bool:
+    """Numbers of this row are not live."""
+    return view.stale or status.state is not State.OK
+
+
+def headline(view: View) -> tuple[Sign, str]:
+    """The first screen's first row: which endpoint is over, by how much, since when; else what cannot be judged."""
+    endpoints = view.snapshot.endpoints
+    hot = [s for s in view.rows if sign(view, s).glyph == "▲"] or [s for s in endpoints if sign(view, s).glyph == "▲"]
+    if hot:
+        return Sign("▲", f"{len(hot)} of {len(endpoints)} above", sign(view, hot[0]).role), _over(view, hot)
+    unknown = [s for s in endpoints if s.verdict is LiveVerdict.UNKNOWN]
+    judged = len(endpoints) - len(unknown)
+    if not unknown:
+        inside = sum(s.verdict is LiveVerdict.INSIDE for s in endpoints)
+        note = f", {inside} inside the interval" if inside else ""
+        return Sign("●", "none above", "good"), f"all {judged} judged{note}"
+    if not judged:
+        return Sign("?", "cannot judge", "warn"), f"none of {len(endpoints)} can be judged: the reasons are below"
+    names = ", ".join(s.name for s in unknown[:3]) + (" …" if len(unknown) > 3 else "")
+    return Sign("?", "none above", "warn"), f"but {len(unknown)} of {len(endpoints)} cannot be judged: {names}"
+
+
+def _over(view: View, hot: list[EndpointStatus]) -> str:
+    first = hot[0]
+    since = above_since_s(view, first)
+    text = first.name
+    crossover = first.crossover
+    if first.concurrency is not None and crossover is not None and crossover.value is not None:
+        over = first.concurrency / crossover.value
+        text += f" {fmt.concurrency(first.concurrency)} vs {crossover_text(view, first)} ({fmt.ratio(over)})"
+    elif crossover is not None and crossover.verdict is Verdict.NEVER_FASTER:
+        text += ", where speculation is never faster"
+    if first.loss_pct is not None:
+        text += f", {first.loss_pct:.0f}% slower"
+    if since is not None:
+        text += f" since {fmt.minute(since, view.snapshot.at_s)}"
+    return text
+
+
+def why(view: View, status: EndpointStatus) -> str:
+    """Why the verdict is what it is, as one sentence: the state's reason, the crossover's, or the two numbers."""
+    if status.verdict_reason:
+        return status.verdict_reason
+    if status.reason:
+        return status.reason
+    crossover = status.crossover
+    against = "" if crossover is None else f" against {crossover_text(view, status)} of {crossover.for_arm}"
+    loss = "" if status.loss_pct is None else f": {status.loss_pct:.0f}% slower than without speculation"
+    return f"{fmt.concurrency(status.concurrency)} in the system per engine{against}{loss}"
+
+
+def alert_note(status: EndpointStatus) -> str:
+    """Whether the alert rule counts this, and if it cannot, why; empty where the verdict's reason says it already."""
+    if status.alerting:
+        return "The alert rule counts: the whole band is under the tolerated loss."
+    if status.alerting_reason and status.alerting_reason != status.verdict_reason:
+        return f"No alert: {status.alerting_reason}."
+    return ""
+
+
+def facts(view: View, status: EndpointStatus) -> str:
+    """One endpoint as text for a chat or a ticket."""
+    crossover = status.crossover
+    measured = "" if crossover is None else f", measured {fmt.age(crossover.age_s)} ago (sweep {crossover.sweep_id})"
+    since = above_since_s(view, status) if sign(view, status).glyph == "▲" else None
+    rows = [
+        f"{status.name} (pool {status.pool}): {sign(view, status).text}"
+        + (f", since {fmt.minute(since, view.snapshot.at_s)}" if since is not None else ""),
+        f"at {fmt.clock(view.snapshot.at_s)}, data {fmt.age(data_age(view, status))} old",
+        f"concurrency per engine {fmt.concurrency(status.concurrency)}, "
+        f"crossover {crossover_text(view, status)}{measured}",
+        f"headroom {fmt.ratio(status.headroom)}, speedup now {fmt.band(status.speedup_now)}, "
+        f"live arm {arm_text(status)}, "
+        f"acceptance length {fmt.number(status.acceptance_length, 2)}",
+    ]
+    rows += [text for text in (why(view, status), alert_note(status)) if text]
+    return "\n".join(rows)
+
+
+def farewell(mode: str, daemon: str) -> str:
+    """What goes on after the viewer is closed."""
+    if mode == "daemon":
+        return f"Viewer closed. The daemon ({daemon or 'specwatch serve'}) goes on watching and alerting."
+    if mode == "local":
+        return "Viewer closed. Local mode: nothing watches these endpoints now; `specwatch serve` would."
+    return "Viewer closed. The daemon is gone: nothing watches these endpoints; start `specwatch serve`."

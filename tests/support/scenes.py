@@ -1,0 +1,439 @@
+"""Hand-made snapshots, one for each situation that a person on call must be able to read off the screens.
+
+Nothing is random and nothing asks a clock: `NOW` is the instant of every scene.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from monitor.values import (
+    AlertEvent,
+    AlertPhase,
+    AlertState,
+    CrossoverNow,
+    Delivery,
+    EndpointStatus,
+    EngineNow,
+    LiveVerdict,
+    Sample,
+    Snapshot,
+    SweepRecord,
+)
+from probes.values import BandPoint, EngineKind, State, Verdict
+from tests.support.scene_sweeps import DAY, HOUR, NOW, band_at, measured_sweep, running_sweep, sweep_cells
+
+
+class SceneFeed:
+    """A feed that always gives the same snapshot and remembers what was asked for."""
+
+    def __init__(self, snapshot: Snapshot, answer: str = "done") -> None:
+        self.current = snapshot
+        self.answer = answer
+        self.failure: Exception | None = None
+        self.requests: list[tuple[str, str]] = []
+        self.polls = 0
+
+    async def snapshot(self) -> Snapshot:
+        """The scene, or the failure it was given."""
+        self.polls += 1
+        if self.failure is not None:
+            raise self.failure
+        return self.current
+
+    async def request(self, kind: str, subject: str, reason: str, args: Mapping[str, object]) -> str:
+        """Remember and answer."""
+        if self.failure is not None:
+            raise self.failure
+        self.requests.append((kind, subject))
+        return self.answer
+
+
+def crossover(**changes: object) -> CrossoverNow:
+    """k3 crosses at 24 [21-28], measured three days ago."""
+    verdict = measured_sweep().result
+    assert verdict is not None
+    k3 = verdict.arms["k3"]
+    base = CrossoverNow(
+        "k3", Verdict.CROSSES, k3.crossover, k3.low, k3.high, 3 * DAY, sweep_id=41, expired=False, band=k3.speedup
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def engine(name: str, load: float) -> EngineNow:
+    """One engine under `load` requests."""
+    running = min(load, 64.0)
+    return EngineNow(name, round(running), round(load - running), 0.01 * load + 0.05, load, 60 * load**0.75)
+
+
+def endpoint(name: str, load: float | None = 11.2, **changes: object) -> EndpointStatus:
+    """A healthy vLLM endpoint with k3 live; every field can be changed."""
+    found = crossover()
+    low, high = found.low or 0.0, found.high or math.inf
+    verdict = LiveVerdict.UNKNOWN
+    if load is not None:
+        verdict = LiveVerdict.BELOW if load < low else LiveVerdict.ABOVE if load > high else LiveVerdict.INSIDE
+    speedup = band_at(found.band, load) if load is not None else None
+    loss = (1 - speedup.ratio) * 100 if speedup is not None and speedup.ratio < 1 else None
+    base = EndpointStatus(
+        name=name,
+        pool="chat-70b",
+        state=State.OK,
+        reason="",
+        age_s=3.0,
+        engine_kind=EngineKind.VLLM,
+        version="0.26.0",
+        engines=(engine("0", load),) if load is not None else (),
+        running_max=min(load, 64.0) if load is not None else None,
+        concurrency=load,
+        busiest_engine="0" if load is not None else None,
+        speculation_configured=True,
+        drafting=True,
+        k=3,
+        effective_k=3.0,
+        acceptance_length=2.41,
+        acceptance_rate=0.47,
+        live_arm="k3",
+        live_arm_reason="declared in config.toml",
+        crossover=found,
+        verdict=verdict,
+        verdict_reason="",
+        alerting=speedup is not None and speedup.high < 0.97,
+        alerting_reason="",
+        speedup_now=speedup,
+        headroom=low / load if load else None,
+        loss_pct=loss,
+        output_tok_s=60 * load**0.75 if load is not None else None,
+        ttft_p50_ms=40 + 4 * load if load is not None else None,
+        ttft_p99_ms=180 + 60 * load if load is not None else None,
+        tpot_p50_ms=9 + 0.5 * load if load is not None else None,
+        tpot_p99_ms=14 + 1.1 * load if load is not None else None,
+        sweep_id=None,
+        rule_applies=load is not None,
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def silent(name: str, state: State, reason: str, age_s: float | None, **changes: object) -> EndpointStatus:
+    """An endpoint that cannot be read."""
+    return endpoint(
+        name,
+        None,
+        state=state,
+        reason=reason,
+        age_s=age_s,
+        verdict_reason=f"{state.value}: {reason}",
+        alerting_reason=f"{state.value}: {reason}",
+        drafting=None,
+        acceptance_length=None,
+        acceptance_rate=None,
+        **changes,
+    )
+
+
+def history(load: float, *, rising: bool = False, gap: bool = True, swept: bool = False) -> tuple[Sample, ...]:
+    """Two hours in steps of a minute up to `load`, with a scrape gap of ten minutes and perhaps a sweep."""
+    samples = []
+    for step in range(120):
+        if gap and 40 <= step < 50:
+            continue
+        level = load * (0.35 + 0.65 * min(1.0, step / 100)) if rising else load
+        now = level * (1 + 0.12 * math.sin(step / 5) + 0.05 * math.sin(step / 1.7)) if step < 119 else load
+        in_sweep = swept and step < 20
+        now = 2.0 ** (step // 3) if in_sweep else now
+        samples.append(
+            Sample(
+                at_s=NOW - 60.0 * (119 - step),
+                concurrency=now,
+                output_tok_s=60 * now**0.75,
+                acceptance_length=2.41 + 0.1 * math.sin(step / 4),
+                ttft_p50_ms=40 + 4 * now,
+                kv_usage=min(0.98, 0.01 * now + 0.05),
+                in_sweep=in_sweep,
+            )
+        )
+    return tuple(samples)
+
+
+def snapshot(*endpoints: EndpointStatus, **changes: object) -> Snapshot:
+    """A daemon's snapshot of these endpoints, with one finished sweep and a quiet history."""
+    base = Snapshot(
+        at_s=NOW,
+        endpoints=endpoints,
+        history={status.name: history(status.concurrency) for status in endpoints if status.concurrency},
+        sweeps=(measured_sweep(),),
+        cells={41: sweep_cells()},
+        alerts=(),
+        events=(),
+        deliveries=(),
+        mode="daemon",
+        daemon="pid 4121 on gpu-7",
+        paused_until_s=None,
+        pause_reason="",
+        next_sweep_at_s={"chat-70b": NOW + 4 * DAY},
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def healthy() -> Snapshot:
+    """Three replicas below their crossover."""
+    return snapshot(
+        endpoint("chat-a", 11.2),
+        endpoint("chat-b", 13.8, acceptance_length=2.38, age_s=1.0),
+        endpoint("chat-c", 4.1, acceptance_length=2.52, age_s=4.0),
+    )
+
+
+def firing_event() -> AlertEvent:
+    """chat-a began to lose twelve minutes before NOW and fired two minutes later."""
+    return AlertEvent(
+        alert_id="a1",
+        endpoint="chat-a",
+        pool="chat-70b",
+        rule="above_crossover",
+        kind="firing",
+        at_s=NOW - 600,
+        started_at_s=NOW - 720,
+        title="chat-a is over its crossover: 37.2 against 24 [21-28]",
+        text=(
+            "Speculation (k3) costs 10% on chat-a since 03:00 UTC: 37.2 requests in the system, crossover 24 [21-28].\n"
+            "Take load off chat-a, or switch speculation off there until the load falls below 21."
+        ),
+        facts={"concurrency": 37.2, "crossover": 24.0},
+    )
+
+
+def firing() -> Snapshot:
+    """chat-a fires, chat-b is inside, chat-c below; one delivery done, one retried, one given up."""
+    event = firing_event()
+    before = replace(
+        event,
+        alert_id="a0",
+        endpoint="chat-b",
+        kind="resolved",
+        at_s=NOW - 2 * DAY,
+        title="chat-b is back under its crossover after 26m",
+        text="chat-b lost up to 8% for 26 minutes.",
+    )
+    first = replace(before, kind="firing", at_s=NOW - 2 * DAY - 1560, title="chat-b is over its crossover: 33.0")
+    return snapshot(
+        endpoint("chat-a", 37.2),
+        endpoint("chat-b", 24.6, acceptance_length=2.38, verdict_reason="inside the crossover's interval: a tie"),
+        endpoint("chat-c", 6.3, acceptance_length=2.52),
+        history={
+            "chat-a": history(37.2, rising=True, swept=True),
+            "chat-b": history(24.6),
+            "chat-c": history(6.3),
+        },
+        alerts=(
+            AlertState("chat-a", "above_crossover", AlertPhase.FIRING, NOW - 720, NOW - 600, None, "a1", NOW, None),
+            AlertState("chat-c", "above_crossover", evaluated_at_s=NOW),
+        ),
+        events=(event, before, first),
+        deliveries=(
+            Delivery(9, event, "oncall", NOW - 600, 1, NOW - 600, NOW - 598, None, ""),
+            Delivery(8, event, "slack-ml", NOW - 600, 3, NOW + 40, None, None, "503 from the webhook"),
+            Delivery(7, event, "old-hook", NOW - 600, 1, NOW - 600, None, NOW - 599, "404: the webhook is gone"),
+        ),
+    )
+
+
+def pending() -> Snapshot:
+    """Above for 45 seconds: not yet an alert."""
+    return replace(
+        healthy(),
+        endpoints=(endpoint("chat-a", 31.0), endpoint("chat-b", 9.0)),
+        alerts=(AlertState("chat-a", "above_crossover", AlertPhase.PENDING, NOW - 45, None, None, None, NOW, None),),
+    )
+
+
+def broken() -> Snapshot:
+    """Every named state beside one good endpoint."""
+    url = "http://10.0.0.7:8000/metrics"
+    return snapshot(
+        endpoint("chat-a", 11.2),
+        silent("chat-stale", State.STALE, "newest scrape is 45 s old", 45.0),
+        silent("chat-down", State.DOWN, f"{url} could not be reached: connection refused", 380.0),
+        silent("chat-key", State.UNAUTHORIZED, f"{url} answered 401: the page wants a key", None, version=None),
+        silent("gateway", State.NOT_AN_ENGINE, f"{url} answered 404: no metrics page here", None, engine_kind=None),
+        silent("chat-empty", State.EMPTY, "the page is empty", None),
+        silent("chat-asleep", State.SLEEPING, "the engine sleeps (level 1)", 12.0),
+    )
+
+
+def undecided() -> Snapshot:
+    """Every verdict other than a crossing, no sweep at all, an expired crossover, and above with speculation off."""
+    wide = tuple(BandPoint(x, 1.2, 1.1, 1.3) for x in (1.0, 8.0, 64.0))
+    none: dict[str, object] = {"value": None, "low": None, "high": None}
+
+    def judged(name: str, verdict: LiveVerdict, why: str, **changes: object) -> EndpointStatus:
+        return endpoint(name, 12.0, **{"headroom": None, "verdict": verdict, "verdict_reason": why, **changes})
+
+    unknown = LiveVerdict.UNKNOWN
+    return snapshot(
+        judged(
+            "always",
+            LiveVerdict.BELOW,
+            "k3 was faster at every concurrency measured",
+            crossover=crossover(verdict=Verdict.ALWAYS_FASTER, band=wide, **none),
+        ),
+        judged(
+            "never",
+            LiveVerdict.ABOVE,
+            "k3 was not faster at any concurrency measured",
+            crossover=crossover(verdict=Verdict.NEVER_FASTER, **none),
+            speedup_now=BandPoint(12.0, 0.88, 0.85, 0.91),
+            loss_pct=12.0,
+        ),
+        judged(
+            "unclear",
+            unknown,
+            "the sweep's verdict on k3 is unclear",
+            crossover=crossover(verdict=Verdict.UNCLEAR, **none),
+        ),
+        judged(
+            "few-cells",
+            unknown,
+            "the sweep's verdict on k3 is insufficient",
+            crossover=crossover(verdict=Verdict.INSUFFICIENT, band=(), **none),
+            speedup_now=None,
+        ),
+        judged(
+            "expired",
+            unknown,
+            "the crossover is 20.0 d old and has expired; sweep again",
+            crossover=crossover(age_s=20 * DAY, expired=True),
+            speedup_now=None,
+        ),
+        judged(
+            "open-edge", LiveVerdict.INSIDE, "inside the crossover's interval: a tie", crossover=crossover(high=None)
+        ),
+        judged(
+            "new",
+            unknown,
+            "no sweep has measured this pool yet",
+            pool="new",
+            crossover=None,
+            speedup_now=None,
+            live_arm=None,
+            live_arm_reason="no sweep has measured this pool yet",
+        ),
+        endpoint(
+            "spec-off",
+            40.0,
+            live_arm="off",
+            drafting=False,
+            speculation_configured=False,
+            k=None,
+            effective_k=None,
+            acceptance_length=None,
+            acceptance_rate=None,
+            speedup_now=None,
+            loss_pct=None,
+            alerting=False,
+            alerting_reason="speculation is off here, so it cannot be costing anything",
+        ),
+    )
+
+
+def multi_engine() -> Snapshot:
+    """Four data-parallel engines, one of them over while their mean is not."""
+    loads = (9.5, 31.4, 8.8, 12.1)
+    engines = tuple(engine(str(index), load) for index, load in enumerate(loads))
+    return snapshot(
+        endpoint("chat-dp4", 31.4, engines=engines, busiest_engine="1", output_tok_s=sum(60 * x**0.75 for x in loads)),
+        endpoint("chat-with-a-very-long-name-eu-west-1b", 7.0, pool="summaries-long-context-pool"),
+    )
+
+
+def sweeping() -> Snapshot:
+    """A sweep of chat-70b is half done; its endpoint is not judged."""
+    busy = endpoint(
+        "chat-a",
+        16.0,
+        sweep_id=42,
+        verdict=LiveVerdict.UNKNOWN,
+        verdict_reason="sweep 42 is loading this endpoint; its traffic is not compared",
+    )
+    half = tuple(cell for cell in sweep_cells() if cell.order < 29)
+    return snapshot(
+        busy,
+        endpoint("chat-b", 9.0),
+        sweeps=(running_sweep(), measured_sweep()),
+        cells={42: half},
+        history={"chat-a": history(16.0, swept=True), "chat-b": history(9.0)},
+    )
+
+
+def refused() -> Snapshot:
+    """The only sweep so far was refused by the gate."""
+    sweep: SweepRecord = replace(
+        measured_sweep(),
+        id=43,
+        outcome="refused",
+        reason="the gate refused: 6.2 requests in the system on chat-a, 1 allowed; outside the window 01:00-05:00 UTC",
+        result=None,
+        started_at_s=NOW - HOUR,
+        ended_at_s=NOW - HOUR,
+    )
+    return snapshot(
+        endpoint("chat-a", 11.2, crossover=None, headroom=None, speedup_now=None), sweeps=(sweep,), cells={}
+    )
+
+
+def empty() -> Snapshot:
+    """A new database and a config without endpoints."""
+    return snapshot(sweeps=(), cells={}, next_sweep_at_s={}, history={})
+
+
+def never_swept() -> Snapshot:
+    """Endpoints, but no sweep yet."""
+    unswept = endpoint(
+        "chat-a",
+        11.2,
+        crossover=None,
+        headroom=None,
+        speedup_now=None,
+        loss_pct=None,
+        verdict=LiveVerdict.UNKNOWN,
+        verdict_reason="no sweep has measured this pool yet",
+        alerting_reason="no sweep has measured this pool yet",
+    )
+    return snapshot(unswept, sweeps=(), cells={})
+
+
+def daemon_gone() -> Snapshot:
+    """The daemon died three minutes ago while chat-a fired."""
+    gone = firing()
+    reason = "newest scrape is 170 s old"
+    old = tuple(silent(s.name, State.STALE, reason, 170.0) for s in gone.endpoints)
+    return replace(gone, endpoints=old, mode="daemon_gone", daemon="pid 4121 on gpu-7")
+
+
+def local() -> Snapshot:
+    """No daemon: the viewer scrapes for itself."""
+    return replace(healthy(), mode="local", daemon="", next_sweep_at_s={})
+
+
+def sweeps_paused() -> Snapshot:
+    """Sweeps are paused for three hours."""
+    return replace(healthy(), paused_until_s=NOW + 3 * HOUR, pause_reason="driver update on gpu-7")
+
+
+SCENES = {
+    "healthy": healthy,
+    "firing": firing,
+    "pending": pending,
+    "broken": broken,
+    "undecided": undecided,
+    "multi_engine": multi_engine,
+    "sweeping": sweeping,
+    "refused": refused,
+    "empty": empty,
+    "never_swept": never_swept,
+    "daemon_gone": daemon_gone,
+    "local": local,
+    "sweeps_paused": sweeps_paused,
+}
