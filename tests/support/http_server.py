@@ -96,11 +96,12 @@ class LoopbackServer:
         try:
             while await self._answer(reader, writer, number):
                 pass
+            writer.close()
+            await writer.wait_closed()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
+            writer.transport.abort()
         finally:
             self._tasks.discard(task)
-            writer.transport.abort()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> bool:
         request = await _read_request(reader, number)
