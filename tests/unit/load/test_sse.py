@@ -1,0 +1,59 @@
+"""The event cutter must give the same events however the network cuts the bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probes.load.sse import EventTooLarge, SseReader
+
+
+def read_all(chunks: list[bytes]) -> list[bytes]:
+    reader = SseReader()
+    events = [event for chunk in chunks for event in reader.feed(chunk)]
+    return events + reader.finish()
+
+
+@given(
+    payloads=st.lists(st.text(st.characters(exclude_characters="\r\n"), min_size=1, max_size=30), max_size=8),
+    eol=st.sampled_from(["\n", "\r\n"]),
+    noise=st.sampled_from(["", ": ping", "event: x", "id: 4"]),
+    cuts=st.lists(st.integers(0, 400), max_size=30),
+    ends=st.booleans(),
+)
+def test_any_cut_of_the_bytes_gives_the_same_events(
+    payloads: list[str], eol: str, noise: str, cuts: list[int], ends: bool
+) -> None:
+    events = [f"{noise + eol if noise else ''}data: {payload}{eol}" for payload in payloads]
+    stream = eol.join(events).encode() + (eol.encode() if ends and events else b"")
+    edges = sorted({0, len(stream), *(min(cut, len(stream)) for cut in cuts)})
+    chunks = [stream[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+
+    assert read_all(chunks) == [payload.encode() for payload in payloads]
+
+
+def test_several_events_in_one_read_come_out_in_order() -> None:
+    assert SseReader().feed(b"data: 1\n\ndata: 2\n\ndata: [DONE]\n\n") == [b"1", b"2", b"[DONE]"]
+
+
+def test_a_half_event_waits_for_its_end() -> None:
+    reader = SseReader()
+    assert reader.feed(b'data: {"a":') == []
+    assert reader.feed(b" 1}\r") == []
+    assert reader.feed(b"\n\r\n") == [b'{"a": 1}']
+
+
+def test_data_lines_of_one_event_are_joined_and_the_space_is_optional() -> None:
+    assert SseReader().feed(b"data:a\ndata: b\n\n") == [b"a\nb"]
+
+
+def test_comments_alone_are_no_event() -> None:
+    assert SseReader().feed(b": keep-alive\n\n\n\n") == []
+
+
+def test_an_event_without_end_is_refused() -> None:
+    reader = SseReader()
+    with pytest.raises(EventTooLarge):
+        for _ in range(6):
+            reader.feed(b"x" * 1024 * 1024)
