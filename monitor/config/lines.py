@@ -42,7 +42,9 @@ def key_lines(text: str) -> dict[Key, int]:
             table = _resolve((), _parts(match[1]), counts)
             found.setdefault(table, number)
         elif match := _KEY.match(line):
-            found.setdefault(_resolve(table, _parts(match[1]), counts), number)
+            key = _resolve(table, _parts(match[1]), counts)
+            for length in range(len(table) + 1, len(key) + 1):
+                found.setdefault(key[:length], number)
             closing = _opened_string(match[2])
             depth = 0 if closing else max(0, _depth(match[2]))
     return found

@@ -19,7 +19,7 @@ _SECRET_HEADER = re.compile(r"auth|cookie|api-?key|token|secret|passw|credential
 def check_reach(server: EndpointConfig | ArmConfig, key: Key, default_api_path: str) -> Iterator[Finding]:
     """Findings on one endpoint's or arm's addresses, headers, keys and certificates."""
     api_path = server.api_path if server.api_path is not None else default_api_path
-    if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*", api_path):
+    if server.api_path is not None and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*", api_path):
         yield Finding((*key, "api_path"), "must start with / and end without one", 'write api_path = "/v1"')
     if server.url is not None:
         yield from _check_base_url(server.url, api_path, (*key, "url"))
@@ -46,7 +46,7 @@ def check_channel(channel: ChannelConfig, key: Key) -> Iterator[Finding]:
             key,
             f"a {channel.kind} channel needs an address",
             'set url_env = "NAME_OF_A_VARIABLE" or url_file = "/path/to/file" (url only where it is no secret)',
-            also=tuple((*key, name) for name in ("url", "url_env", "url_file")),
+            also=tuple((*key, name) for name in ("kind", "url", "url_env", "url_file")),
         )
     if len(given) > 1:
         yield Finding((*key, given[-1]), f"{' and '.join(given)} are set at once", "keep one of them")
