@@ -115,7 +115,7 @@ def detail(view: View, width: int) -> list[Line]:
         if crossover is not None
         else f"crossover: {crossover_text(view, status)}"
     )
-    arm = f"arm {arm_text(status)} · acceptance length {fmt.number(status.acceptance_length, 2)}"
+    arm = f"arm {arm_text(status)} · acceptance {fmt.number(status.acceptance_length, 2)}"
     numbers = (
         f"speedup now {fmt.band(status.speedup_now)} · {fmt.tok_s(status.output_tok_s)} out · "
         f"TTFT p50 {fmt.milliseconds(status.ttft_p50_ms)} p99 {fmt.milliseconds(status.ttft_p99_ms)}"
@@ -129,9 +129,7 @@ def detail(view: View, width: int) -> list[Line]:
             Span(f"  pool {status.pool} · {version} · {engines}{busiest}", "label"),
         ),
         *paragraph(f"{why(view, status)}. {alert_note(status)}", width, indent=" ", limit=3),
-        *paragraph(
-            f"{live} · arm {arm_text(status)} · accept {_length(status)}", width, role=role, indent=" ", limit=2
-        ),
+        *paragraph(f"{live} · {arm}", width, role=role, indent=" ", limit=2),
         *paragraph(numbers, width, role=role, indent=" ", limit=2),
     ]
     return [fit(row, width) for row in rows]
