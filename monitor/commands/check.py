@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -17,11 +18,11 @@ import click
 from monitor.commands.check_arms import compare_arms
 from monitor.commands.check_servers import Look, look_at_all
 from monitor.commands.check_sweep import sweep_section
-from monitor.commands.check_text import Remark, Section, host_of, look_section, render
+from monitor.commands.check_text import Remark, Section, count, host_of, look_section, render
 from monitor.commands.common import EXIT_CONFIG, config_option
 from monitor.config.errors import ConfigError, describe, explain
 from monitor.config.load import Loaded, load_config
-from monitor.config.model import ChannelConfig, EndpointConfig
+from monitor.config.model import ArmConfig, ChannelConfig, EndpointConfig
 from monitor.config.targets import arm_target, channel_url, endpoint_target, pool_of
 from monitor.service.sweep_plan import plan_for
 from monitor.store.db import open_store
@@ -91,8 +92,21 @@ def _config_section(loaded: Loaded) -> Section:
     remarks = [Remark.note(" ".join(describe(problem).split())) for problem in loaded.notes]
     if not config.endpoint:
         remarks.append(Remark.problem("there is nothing to watch: add an [[endpoint]] with name and url"))
-    text = f"{len(config.endpoint)} endpoint(s), {arms} arm(s), {len(config.channel)} channel(s)"
+    text = f"{count(len(config.endpoint), 'endpoint')}, {count(arms, 'arm')}, {count(len(config.channel), 'channel')}"
+    remarks += [
+        Remark.note(f"the secret in {path} can be read by everybody on this machine: chmod o-r {path}")
+        for path in _secret_files(loaded)
+        if path.exists() and path.stat().st_mode & stat.S_IROTH
+    ]
     return Section(f"config {loaded.path}", [("reads as", text)], remarks)
+
+
+def _secret_files(loaded: Loaded) -> list[Path]:
+    config = loaded.config
+    servers: list[EndpointConfig | ArmConfig] = [*config.endpoint, *(a for e in config.endpoint for a in e.arm)]
+    named = [name for server in servers for name in (server.api_key_file, server.metrics_key_file)]
+    named += [channel.url_file for channel in config.channel]
+    return [Path(name) for name in dict.fromkeys(named) if name is not None]
 
 
 def _store_section(loaded: Loaded) -> Section:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from monitor.commands.check_servers import Look
 from monitor.commands.check_text import Remark
 from monitor.config.model import ArmConfig, ProbeConfig
+from probes.sweep.totals import in_system
 
 
 def must_draft(arm: ArmConfig, probe: ProbeConfig) -> bool:
@@ -32,6 +33,7 @@ def compare_arms(
         )
     else:
         yield from _roles(wanted, shown, probe)
+    yield from _busy(seen, probe)
     if probe.live_arm in seen and endpoint is not None and endpoint.ok:
         yield from _live_arm(probe.live_arm, seen[probe.live_arm], endpoint)
 
@@ -61,6 +63,16 @@ def _roles(wanted: Mapping[str, bool], shown: Mapping[str, bool | None], probe: 
             yield Remark.problem(f"arm {name} is {what}, but it speculates: start it without speculation")
         elif wanted[name] and not is_on:
             yield Remark.problem(f"arm {name} must speculate, but its page shows no speculation")
+
+
+def _busy(seen: Mapping[str, Look], probe: ProbeConfig) -> Iterator[Remark]:
+    for name, look in seen.items():
+        load = in_system(look.reading) if look.reading is not None else None
+        if load is not None and load > probe.max_live_concurrency:
+            yield Remark.note(
+                f"arm {name} has {load:g} requests in the system now; above max_live_concurrency "
+                f"({probe.max_live_concurrency:g}) the gate lets no sweep start"
+            )
 
 
 def _live_arm(name: str, arm: Look, endpoint: Look) -> Iterator[Remark]:

@@ -48,7 +48,7 @@ def render(sections: Iterable[Section]) -> str:
         blocks.append("\n".join(lines))
         problems += sum(remark.is_problem for remark in section.remarks)
         notes += sum(not remark.is_problem for remark in section.remarks)
-    blocks.append(f"{_count(problems, 'problem')}, {_count(notes, 'note')}.")
+    blocks.append(f"{count(problems, 'problem')}, {count(notes, 'note')}.")
     return "\n\n".join(blocks)
 
 
@@ -73,7 +73,7 @@ def look_section(title: str, look: Look) -> Section:
     kind = reading.engine_kind.value if reading.engine_kind else "engine of unknown kind"
     rows = [
         ("state", f"ok, {took}{size}"),
-        ("engine", f"{kind} {identity.version or '(version not shown)'}, {_count(len(reading.engines), 'engine')}"),
+        ("engine", f"{kind} {identity.version or '(version not shown)'}, {count(len(reading.engines), 'engine')}"),
         ("model", _model(look)),
         ("speculation", _speculation(look)),
         ("now", _now(look)),
@@ -96,7 +96,8 @@ def host_of(url: str) -> str:
     return f"{parts.scheme}://{parts.hostname}{port}"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """`1 arm`, `2 arms`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

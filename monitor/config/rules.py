@@ -207,7 +207,8 @@ def _check_schedule(probe: ProbeConfig, key: Key, now: datetime) -> Iterator[Fin
     try:
         place = zone(probe.timezone)
     except ValueError as error:
-        yield Finding((*key, "timezone"), str(error))
+        message, _, cure = str(error).rpartition("; ")
+        yield Finding((*key, "timezone"), message, cure)
     if probe.window is not None:
         try:
             window = parse_window(probe.window)

@@ -84,12 +84,12 @@ def _finding(detail: ErrorDetails) -> Finding:
     if kind == "string_pattern_mismatch":
         return Finding(key, f"must be made of {_NAME_RULE}", 'e.g. "chat-70b"')
     if kind == "literal_error":
-        return Finding(key, f"must be one of {context['expected']}", _unsupported_kind(detail["input"]))
+        return Finding(key, f"must be one of {context['expected']}", _kind_cure(detail["input"]))
     if kind.startswith(("greater_than", "less_than")):
-        return Finding(key, f"is {detail['input']}, but must be {_bounds(table)}")
+        return Finding(key, f"is {detail['input']}, but must be {_bounds(table)}", _default_words(table))
     if kind == "finite_number":
-        return Finding(key, "must be a finite number")
-    return _wrong_type(key, kind, detail["input"])
+        return Finding(key, "must be a finite number", _default_words(table))
+    return _wrong_type(key, table, kind, detail["input"])
 
 
 def _real_key(loc: tuple[int | str, ...]) -> Key:
@@ -127,7 +127,7 @@ def _wrong_table_form(key: Key, table: tuple[str, ...], value: object) -> Findin
     return Finding(key, "occurs once, so it takes single brackets", f"write {header}")
 
 
-def _wrong_type(key: Key, kind: str, value: object) -> Finding:
+def _wrong_type(key: Key, table: tuple[str, ...], kind: str, value: object) -> Finding:
     field = str(key[-1])
     wanted = {
         "float_type": "a number",
@@ -147,7 +147,7 @@ def _wrong_type(key: Key, kind: str, value: object) -> Finding:
         dict: "a table",
     }
     message = f"must be {wanted}, but is {given.get(type(value), 'something else')}"
-    cure = ""
+    cure = _default_words(table)
     if isinstance(value, str) and kind in ("float_type", "int_type") and _is_number(value):
         cure = f"write {field} = {value.strip()} without the quotes"
     elif isinstance(value, str) and kind == "bool_type" and value.lower() in ("true", "false"):
@@ -185,10 +185,23 @@ def _unit(field: str) -> str:
     return next((unit for ending, unit in endings.items() if field.endswith(ending)), "")
 
 
-def _unsupported_kind(value: object) -> str:
+def _default_words(table: tuple[str, ...]) -> str:
+    """What leaving the key out would mean; `headers.x` speaks of its parent."""
+    where, field = (table[:-1], table[-1]) if table[:-1] in TABLES else (table[:-2], table[-2])
+    info = TABLES[where][1].model_fields[field]
+    if info.is_required() or info.default_factory is not None:
+        return f"mend it; {field} is explained in the annotated config.toml"
+    if info.default is None:
+        return f"or leave {field} out"
+    default = str(info.default).lower() if isinstance(info.default, bool) else info.default
+    return f"the default is {field} = {default!r}".replace("'", '"' if isinstance(info.default, str) else "")
+
+
+def _kind_cure(value: object) -> str:
     if value in ("alertmanager", "pagerduty", "command"):
         return f'"{value}" is not supported yet; kind = "webhook" posts JSON to an address of yours'
-    return ""
+    close = nearest(value, ("slack", "webhook", "stdout")) if isinstance(value, str) else None
+    return f'write kind = "{close or "webhook"}"'
 
 
 def _example(field: str, table: tuple[str, ...]) -> str:

@@ -62,5 +62,5 @@ def zone(name: str) -> tzinfo:
     city = name.rsplit("/", 1)[-1].replace(" ", "_")
     guess = nearest(name, lower) or nearest(city, by_city)
     full = lower.get(guess or "") or by_city.get(guess or "")
-    hint = f'; did you mean "{full}"?' if full else '; use a name like "Europe/Berlin" or "UTC"'
-    raise ValueError(f'"{name}" is not a time zone{hint}')
+    hint = f'did you mean "{full}"?' if full else 'use a name like "Europe/Berlin" or "UTC"'
+    raise ValueError(f'"{name}" is not a time zone; {hint}')

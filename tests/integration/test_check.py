@@ -74,7 +74,8 @@ def test_a_sound_config_is_shown_and_nothing_is_sent(tmp_path: Path, monkeypatch
     assert "01:00-05:00 Europe/Berlin" in result.output
     assert str(tmp_path / "specwatch.db") in result.output
     assert "ready: https://hooks.example.com, address from variable ONCALL; nothing was sent" in result.output
-    assert result.output.endswith("0 problems, 0 notes.\n")
+    assert "arm off has 32 requests in the system now" in result.output
+    assert result.output.endswith("0 problems, 2 notes.\n")
     assert {method for method, _ in asked} == {"GET"}
     assert not (tmp_path / "specwatch.db").exists()
 
@@ -194,7 +195,7 @@ def test_a_server_that_is_down_does_not_hide_the_others(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert f"arm off of chat  {address}\n  state        down" in result.output
     assert result.output.count("vllm 0.26.0") == 2
-    assert "1 problem, 0 notes." in result.output
+    assert "1 problem, 1 note." in result.output
 
 
 @pytest.mark.parametrize(
@@ -250,6 +251,17 @@ def test_a_store_that_cannot_be_used_is_a_problem(tmp_path: Path) -> None:
             tmp_path.chmod(0o500)
             assert "not writable" in run(path).output
             tmp_path.chmod(0o700)
+
+
+def test_a_secret_file_that_everybody_can_read_is_noted(tmp_path: Path) -> None:
+    secret = tmp_path / "key"
+    secret.write_text(SECRET)
+    with pair() as (off, k3):
+        path = write(tmp_path, config(off.url, k3.url, endpoint='api_key_file = "key"'))
+        secret.chmod(0o644)
+        assert f"can be read by everybody on this machine: chmod o-r {secret}" in run(path).output
+        secret.chmod(0o600)
+        assert "by everybody" not in run(path).output
 
 
 def test_a_config_without_endpoints_is_unusable(tmp_path: Path) -> None:
