@@ -53,7 +53,7 @@ def unpack_histograms(edges: str, counts: bytes) -> dict[str, Histogram]:
 
 def _pack(histogram: Histogram) -> list[object]:
     counts = histogram.counts
-    if all(c.is_integer() and abs(c) < _EXACT for c in counts):
+    if all(float(c).is_integer() and abs(c) < _EXACT for c in counts):
         whole = [int(c) for c in counts]
         return [histogram.total, histogram.count, 1, [b - a for a, b in pairwise([0, *whole])]]
     return [histogram.total, histogram.count, 0, list(counts)]
