@@ -132,6 +132,8 @@ def _over(view: View, hot: list[EndpointStatus]) -> str:
         text += f", {first.loss_pct:.0f}% slower"
     if since is not None:
         text += f" since {fmt.minute(since, view.snapshot.at_s)}"
+    if dimmed(view, first):
+        text += f", data {fmt.age(data_age(view, first))} old"
     return text
 
 

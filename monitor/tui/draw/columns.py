@@ -65,11 +65,13 @@ def _headroom(view: View, status: EndpointStatus) -> tuple[str, str]:
     return fmt.ratio(status.headroom), "bad" if role == "alarm" else role
 
 
+STATE_WIDTH = 15
+"""The longest sign: `✕ not an engine`."""
 NAME = Column("endpoint", "endpoint", 12, 99, lambda v, s: (s.name, "strong"), right=False, sort="name")
 COLUMNS: tuple[Column, ...] = (
     NAME,
     Column("pool", "pool", 12, 1, lambda v, s: (s.pool, "label"), right=False),
-    Column("state", "state", 15, 99, _state, right=False),
+    Column("state", "state", STATE_WIDTH, 99, _state, right=False),
     Column("concurrency", "conc", 6, 99, _number(lambda v, s: fmt.concurrency(s.concurrency)), sort="concurrency"),
     Column("crossover", "crossover", 13, 99, _crossover),
     Column("headroom", "headrm", 7, 99, _headroom, sort="headroom"),

@@ -29,7 +29,7 @@ def draw(view: View, width: int, height: int) -> list[Line]:
     top = [_title(view, status, width), *_why(view, status, width)]
     tables = engines(status, width)
     room = height - len(top) - len(tables)
-    return [*top, *_charts(view, status, width, min(max(room, 12), 30)), *tables]
+    return [*top, *_charts(view, status, width, max(room, 12)), *tables]
 
 
 def _title(view: View, status: EndpointStatus, width: int) -> Line:
@@ -79,7 +79,7 @@ def _charts(view: View, status: EndpointStatus, width: int, height: int) -> list
             *paragraph("No history yet: the charts fill as readings arrive.", width, role="dim", indent=" "),
             BLANK,
         ]
-    across = 4 if width >= 160 else 2
+    across = 4 if width >= 160 and height < 30 else 2
     chart_width = (width - across + 1) // across
     chart_height = height if across == 4 else height // 2
     drawn = [

@@ -6,9 +6,9 @@ A headline, a table sorted worst first, and every fact of the selected row benea
 from __future__ import annotations
 
 from monitor.tui import format as fmt
-from monitor.tui.draw.columns import body, chosen, heading
+from monitor.tui.draw.columns import STATE_WIDTH, body, chosen, heading
 from monitor.tui.draw.frame import NARROW
-from monitor.tui.lines import BLANK, Line, Span, fit, line, pad, paragraph
+from monitor.tui.lines import BLANK, Line, Span, fit, line, middle, pad, paragraph
 from monitor.tui.view import View
 from monitor.tui.words import alert_note, arm_text, crossover_text, data_age, dimmed, facts, headline, sign, why
 from monitor.values import EndpointStatus
@@ -83,12 +83,12 @@ def _short(view: View, status: EndpointStatus, width: int) -> Line:
     """One endpoint on a screen too narrow for a table."""
     found = sign(view, status)
     numbers = f"{fmt.concurrency(status.concurrency)}/{crossover_text(view, status)} {fmt.age(data_age(view, status))}"
-    room = max(6, width - len(found.text) - len(numbers) - 5)
+    room = max(6, width - STATE_WIDTH - len(numbers) - 3)
     return fit(
         line(
             Span("›" if status is view.status else " ", "key"),
-            Span(found.text, found.role),
-            Span(f" {pad(status.name, min(room, 16))} ", "strong"),
+            Span(pad(found.text, STATE_WIDTH), found.role),
+            Span(f" {pad(middle(status.name, room), room)} ", "strong"),
             Span(numbers, "dim" if dimmed(view, status) else "text"),
             item=status.name,
             selected=status is view.status,
@@ -108,13 +108,10 @@ def detail(view: View, width: int) -> list[Line]:
     version = " ".join(part for part in (status.engine_kind or "", status.version or "") if part) or "engine unknown"
     engines = f"{len(status.engines)} engine{'s' if len(status.engines) != 1 else ''}"
     busiest = f", busiest {status.busiest_engine}" if len(status.engines) > 1 and status.busiest_engine else ""
-    swept = "" if crossover is None else f" measured {fmt.age(crossover.age_s)} ago by sweep {crossover.sweep_id}"
-    expired = ", EXPIRED" if crossover is not None and crossover.expired else ""
-    live = (
-        f"crossover of {crossover.for_arm} {crossover_text(view, status)}{swept}{expired}"
-        if crossover is not None
-        else f"crossover: {crossover_text(view, status)}"
-    )
+    live = f"crossover: {crossover_text(view, status)}"
+    if crossover is not None:
+        old = f"{fmt.age(crossover.age_s)} old (sweep {crossover.sweep_id}{', EXPIRED' if crossover.expired else ''})"
+        live = f"crossover of {crossover.for_arm}: {crossover_text(view, status)}, {old}"
     arm = f"arm {arm_text(status)} · acceptance {fmt.number(status.acceptance_length, 2)}"
     numbers = (
         f"speedup now {fmt.band(status.speedup_now)} · {fmt.tok_s(status.output_tok_s)} out · "

@@ -8,7 +8,7 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from monitor.tui import format as fmt
-from monitor.tui.actions import BY_ID, TABS, offered
+from monitor.tui.actions import TABS, offered
 from monitor.tui.lines import BLANK, Line, Span, fit, line, spread
 from monitor.tui.view import View
 from monitor.values import AlertPhase
@@ -106,17 +106,15 @@ def tabs(view: View, width: int) -> Line:
 def footer(view: View, width: int) -> Line:
     """At most seven keys of this screen; the rest is in the help."""
     spans: list[Span] = []
+    named = [action for action in offered(view.tab, readonly=view.readonly) if view.tab in action.footer][:7]
     used = 0
-    for action in [a for a in offered(view.tab, readonly=view.readonly) if view.tab in a.footer][:7]:
-        text = action.title.lower()
-        need = len(action.shown) + len(text) + 4
-        if used + need > width:
-            break
-        spans += [Span(" "), Span(action.shown, "key"), Span(f" {text}  ", "label")]
+    for action in named:
+        need = len(action.shown) + len(action.title) + 4
+        reserved = 0 if action.id in ("help", "quit_view") else len("  ? help   ")
+        if used + need + reserved > width:
+            continue
+        spans += [Span(" "), Span(action.shown, "key"), Span(f" {action.title.lower()}  ", "label")]
         used += need
-    known = {span.text for span in spans}
-    if BY_ID["help"].shown not in known:
-        return fit(line(Span(" "), Span("?", "key"), Span(" help  ", "label"), *spans), width)
     return line(*spans)
 
 

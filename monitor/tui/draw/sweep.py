@@ -34,7 +34,12 @@ def draw(view: View, width: int, height: int) -> list[Line]:
         return [BLANK, *_none_yet(view, width)]
     cells = view.snapshot.cells.get(sweep.id, ())
     arms = arm_names(sweep, cells)
-    top = [_title(view, sweep, width), *_state(view, sweep, width), *verdicts(sweep, width)]
+    top = [
+        _title(view, sweep, width),
+        *_state(view, sweep, width),
+        *verdicts(sweep, width),
+        *_in_force(view, sweep, width),
+    ]
     table, void = cell_table(cells, arms, sweep, width), void_reasons(cells, width)
     below = [*table, *void]
     if not any(cell.concurrency is not None and cell.output_tok_s is not None for cell in cells):
@@ -94,11 +99,15 @@ def _title(view: View, sweep: SweepRecord, width: int) -> Line:
             Span(f" {sweep.pool} ", "strong"),
             Span(f" sweep {sweep.id} ", "label"),
             Span(f"{glyph} {sweep.outcome.replace('_', ' ')} {when}", role),
-            Span(f"  by {sweep.trigger}{f' ({sweep.who})' if sweep.who else ''}", "label"),
+            Span(f"  {_by(sweep)}", "label"),
             Span(f" · next {fmt.minute(due, view.snapshot.at_s)}" if due is not None else "", "label"),
         ),
         width,
     )
+
+
+def _by(sweep: SweepRecord) -> str:
+    return "by schedule" if sweep.trigger == "schedule" else f"asked by {sweep.who or sweep.trigger}"
 
 
 def _state(view: View, sweep: SweepRecord, width: int) -> list[Line]:
@@ -143,6 +152,23 @@ def verdicts(sweep: SweepRecord, width: int) -> list[Line]:
             f"{name}: {verdict_text(verdict)}" + (f" ({why})" if why else ""), width, role="strong", indent=" ", limit=2
         )
     return rows
+
+
+def _in_force(view: View, shown: SweepRecord, width: int) -> list[Line]:
+    """While the newest sweep has no answer (yet), the one before goes on counting."""
+    if shown.result is not None:
+        return []
+    before = [s for s in view.snapshot.sweeps if s.pool == shown.pool and s.id != shown.id and s.result is not None]
+    if not before or before[0].result is None:
+        return []
+    answers = "; ".join(
+        f"{name} {verdict_text(verdict)}"
+        for name, verdict in before[0].result.arms.items()
+        if name != before[0].baseline
+    )
+    return paragraph(
+        f"in force until then, from sweep {before[0].id}: {answers}", width, role="label", indent=" ", limit=2
+    )
 
 
 def verdict_text(verdict: ArmVerdict) -> str:
