@@ -10,11 +10,15 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probes.crossover.curves import Curve
 from probes.crossover.noise import Floats
 from probes.crossover.ratio import ratio_on
 from probes.values import BestRange
+
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
 
 GRID = 96
 SLIVER = np.log(1.05)
@@ -44,9 +48,12 @@ def best_ranges(curves: Mapping[str, Curve], baseline: str) -> tuple[BestRange, 
             ratio = ratio_on(curves[one], curves[other], grid[shared])
             lead[i, j, shared], lead[j, i, shared] = ratio.value, -ratio.value
             noise[i, j, shared] = noise[j, i, shared] = ratio.half
+    chosen, margin, sure = _picks(lead, noise)
     compared = np.flatnonzero(~np.all(np.isnan(lead), axis=(0, 1)))
-    picks = [_pick(lead[:, :, at], noise[:, :, at]) for at in compared]
-    return tuple(_ranges(names, grid[compared], picks))
+    stretches = np.split(compared, np.flatnonzero(np.diff(compared) > 1) + 1)
+    return tuple(
+        found for at in stretches if at.size for found in _ranges(names, grid[at], chosen[at], margin[at], sure[at])
+    )
 
 
 def _k_of(name: str) -> float:
@@ -55,43 +62,42 @@ def _k_of(name: str) -> float:
     return float(found[0]) if found else float("inf")
 
 
-_Pick = tuple[int, float, bool]
+def _picks(lead: Floats, noise: Floats) -> tuple[Ints, Floats, Bools]:
+    """Per concurrency: the best arm's index, its lead over the next fastest, and whether it clears the noise.
+
+    `lead[i, j]` is arm i's log lead over arm j, NaN where they were not both measured; arms are in order of simplicity.
+    """
+    at = np.arange(lead.shape[2])
+    unknown = np.isnan(lead)
+    measured = ~unknown.all(axis=1)
+    least = np.where(measured, np.where(unknown, np.inf, lead).min(axis=1), -np.inf)
+    fastest = np.argmax(least, axis=0)
+    beats = lead > noise
+    equal = measured & ~beats[fastest, :, at].T
+    chosen = np.argmax(equal, axis=0)
+    sure = np.all(beats | unknown, axis=1)
+    return chosen, least[chosen, at], sure[chosen, at]
 
 
-def _pick(lead: Floats, noise: Floats) -> _Pick:
-    """Index of the best arm at one concurrency, its lead over the next fastest, and whether it clears the noise."""
-    here = np.flatnonzero(~np.all(np.isnan(lead), axis=1))
-    lead, noise = lead[np.ix_(here, here)], noise[np.ix_(here, here)]
-    behind = np.nan_to_num(-lead, nan=-np.inf)
-    fastest = int(np.argmin(behind.max(axis=1)))
-    equal = [i for i in range(here.size) if i == fastest or not lead[fastest, i] > noise[fastest, i]]
-    chosen = equal[0]
-    margin = float(np.nanmin(lead[chosen]))
-    sure = bool(np.all((lead[chosen] > noise[chosen]) | np.isnan(lead[chosen])))
-    return int(here[chosen]), margin, sure
-
-
-def _ranges(names: list[str], grid: Floats, picks: list[_Pick]) -> list[BestRange]:
-    bounds = [0, *(i for i in range(1, len(picks)) if _key(picks[i]) != _key(picks[i - 1])), len(picks)]
+def _ranges(names: list[str], grid: Floats, chosen: Ints, margin: Floats, sure: Bools) -> list[BestRange]:
+    """Neighbouring picks of the same arm and confidence as one range each, slivers joined to the range below."""
+    keys = list(zip(chosen.tolist(), sure.tolist(), strict=True))
+    bounds = [0, *(i for i in range(1, len(keys)) if keys[i] != keys[i - 1]), len(keys)]
     pieces: list[tuple[int, int]] = []
     for start, end in pairwise(bounds):
         narrow = grid[end - 1] - grid[start] < SLIVER
-        if pieces and (narrow or _key(picks[start]) == _key(picks[pieces[-1][0]])):
+        if pieces and (narrow or keys[start] == keys[pieces[-1][0]]):
             pieces[-1] = (pieces[-1][0], end)
         else:
             pieces.append((start, end))
-    ranges = []
-    for start, end in pieces:
-        chosen, _, sure = picks[start]
-        margin = float(np.median([lead for _, lead, _ in picks[start:end]]))
-        upper = grid[min(end, len(picks) - 1)]
-        ranges.append(
-            BestRange(
-                float(np.exp(grid[start])), float(np.exp(upper)), names[chosen], 100 * float(np.expm1(margin)), sure
-            )
+    edges = np.exp(grid)
+    return [
+        BestRange(
+            start=float(edges[start]),
+            end=float(edges[min(end, edges.size - 1)]),
+            arm=names[keys[start][0]],
+            margin_pct=100 * float(np.expm1(np.median(margin[start:end]))),
+            confident=keys[start][1],
         )
-    return ranges
-
-
-def _key(pick: _Pick) -> tuple[int, bool]:
-    return pick[0], pick[2]
+        for start, end in pieces
+    ]
