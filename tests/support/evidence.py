@@ -58,7 +58,7 @@ def _share(whole: EngineReading, engines: int) -> EngineReading:
 
 def records() -> tuple[RequestRecord, ...]:
     """CLIENTS clients back to back from 0 to 20 s, their starts spread."""
-    made = []
+    made: list[RequestRecord] = []
     for client in range(CLIENTS):
         for number in range(20):
             start_s = number * REQUEST_S

@@ -1,0 +1,149 @@
+"""A cell against a real socket: clean where the server is, void with the right code where one thing is broken."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from probes.load.prompts import load_prompts
+from probes.scrape.scrape import Scraper
+from probes.sweep.cell import CellJob, measure_cell, poll_interval_s
+from probes.sweep.plan import CellSlot, LoadSpec
+from probes.sweep.watch import ForeignTraffic
+from probes.values import Cell
+from tests.support.fake_engine import FakeEngine, Faults, fake_engine
+from tests.support.plans import arm
+from tests.support.waiting import until
+
+PROMPTS = load_prompts("builtin")
+BUSY_MACHINE = {"client_limit"}
+"""A test machine may really be too busy; then the cell says so and nothing else may be said."""
+
+
+async def measure(engine: FakeEngine, name: str = "off", clients: int = 3, max_foreign: float = 1.0) -> Cell:
+    the_arm = arm(name, engine.url)
+    job = CellJob(
+        slot=CellSlot(name, clients, 0, 0),
+        arm=the_arm,
+        model="tiny",
+        cell_s=0.5,
+        load=LoadSpec(max_tokens=64),
+        prompts=PROMPTS,
+        nonce="n0nce",
+        max_foreign=max_foreign,
+        request_s=None,
+    )
+    scraper = Scraper(the_arm.target, timeout_s=4.0, max_bytes=1_000_000)
+    try:
+        return await measure_cell(job, scraper)
+    finally:
+        await scraper.aclose()
+
+
+def codes(cell: Cell) -> set[str]:
+    return {reason.code for reason in cell.void} - BUSY_MACHINE
+
+
+@pytest.mark.parametrize(("name", "k"), [("off", 0), ("k3", 3)])
+async def test_a_clean_half_second_cell_counts(name: str, k: int) -> None:
+    async with fake_engine(FakeEngine(k=k, step_s=0.02)) as engine:
+        cell = await measure(engine, name)
+        assert codes(cell) == set(), cell.void
+        assert cell.client_tokens == cell.server_tokens
+        assert cell.window_s is not None
+        assert cell.window_s >= 0.5
+        assert cell.concurrency is not None
+        assert 2.7 <= cell.concurrency <= 3.0
+        assert cell.foreign_requests == 0
+        assert cell.prefix_hit_ratio == 0
+        assert cell.capped_share == 0
+        assert cell.acceptance_length == (None if name == "off" else pytest.approx(2.0, abs=0.1))
+        assert cell.requests == engine.finished
+        assert engine.open_streams == 0
+
+
+async def test_the_server_tells_the_rate_that_its_steps_allow() -> None:
+    async with fake_engine(FakeEngine(step_s=0.02, output_tokens=40)) as engine:
+        cell = await measure(engine)
+        assert cell.output_tok_s == cell.server_tok_s
+        assert cell.server_tok_s is not None
+        assert cell.client_tok_s is not None
+        assert cell.server_tok_s <= 3 / 0.02 * 1.1
+        assert cell.client_tok_s == pytest.approx(cell.server_tok_s, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "k", "faults"),
+    [
+        ("arm_not_drafting", "k3", 3, Faults(drafting=False)),
+        ("arm_not_drafting", "k3", 0, Faults()),
+        ("arm_drafting", "off", 3, Faults()),
+        ("foreign_traffic", "off", 0, Faults(foreign_per_request=1)),
+        ("errors", "off", 0, Faults(refuse_every=4)),
+        ("errors", "off", 0, Faults(break_every=4)),
+        ("errors", "off", 0, Faults(error_object_every=4)),
+        ("no_usage", "off", 0, Faults(usage=False)),
+        ("token_mismatch", "off", 0, Faults(counter_factor=1.05)),
+        ("prefix_hits", "off", 0, Faults(prefix_hit_share=0.2)),
+        ("counter_reset", "off", 0, Faults(restart_after=8)),
+        ("no_window", "off", 0, Faults(fail_metrics_after=2)),
+    ],
+)
+async def test_one_fault_voids_the_cell(code: str, name: str, k: int, faults: Faults) -> None:
+    async with fake_engine(FakeEngine(k=k, step_s=0.01, faults=faults)) as engine:
+        cell = await measure(engine, name)
+        assert code in codes(cell), (cell.void, cell.notes)
+
+
+@pytest.mark.parametrize(
+    ("code", "engine"),
+    [
+        ("limited", FakeEngine(faults=Faults(kv_usage=0.97))),
+        ("limited", FakeEngine(faults=Faults(preempt_every=2))),
+        ("limited", FakeEngine(max_running=1)),
+        ("server_counter_missing", FakeEngine(faults=Faults(live_counter=False))),
+    ],
+)
+async def test_one_remark_leaves_the_cell_valid(code: str, engine: FakeEngine) -> None:
+    engine.step_s = 0.01
+    async with fake_engine(engine):
+        cell = await measure(engine)
+        assert code in {note.code for note in cell.notes}
+        assert codes(cell) == set(), cell.void
+        assert cell.output_tok_s is not None
+
+
+async def test_others_requests_break_the_cell_off_and_close_its_streams() -> None:
+    async with fake_engine(FakeEngine(output_tokens=5_000)) as engine:
+        measuring = asyncio.create_task(measure(engine))
+        await until(lambda: engine.open_streams == 3)
+        engine.faults.phantom_running = 2
+        with pytest.raises(ForeignTraffic, match="arm off has 2 requests in the system that are not ours"):
+            await measuring
+        await until(lambda: engine.open_streams == 0)
+
+
+async def test_traffic_that_is_allowed_does_not_break_it_off() -> None:
+    async with fake_engine(FakeEngine(step_s=0.01, faults=Faults(phantom_running=1))) as engine:
+        cell = await measure(engine, max_foreign=1.0)
+        assert "not_idle" in {note.code for note in cell.notes}
+
+
+async def test_a_busy_server_is_given_way_to_before_any_load() -> None:
+    async with fake_engine(FakeEngine(faults=Faults(phantom_running=3))) as engine:
+        with pytest.raises(ForeignTraffic):
+            await measure(engine)
+        assert engine.requests == []
+
+
+async def test_two_cells_on_one_server_share_no_prefix() -> None:
+    async with fake_engine(FakeEngine(step_s=0.01)) as engine:
+        await measure(engine)
+        await measure(engine)
+        starts = [str(body["prompt"])[:16] for body in engine.requests]
+        assert len(set(starts)) >= len(starts) / 2
+
+
+def test_polls_are_ten_a_window_within_bounds() -> None:
+    assert [poll_interval_s(s) for s in (0.5, 5.0, 45.0, 600.0)] == [0.25, 0.5, 1.0, 1.0]

@@ -1,0 +1,76 @@
+"""The order of cells balances drift, and the cost adds up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from probes.sweep.plan import cell_order, estimate, warmup_rung
+from tests.support.plans import arm, plan
+
+
+def letters(arms: str, repeats: int, ladder: tuple[int, ...] = (1,)) -> list[str]:
+    made = plan(*(arm(name) for name in arms), baseline=arms[0], repeats=repeats, ladder=ladder)
+    slots = cell_order(made)
+    assert [slot.order for slot in slots] == list(range(len(slots)))
+    return ["".join(slot.arm for slot in slots if slot.rung == rung) for rung in ladder]
+
+
+@pytest.mark.parametrize(
+    ("arms", "repeats", "expected"),
+    [
+        ("AB", 1, ["AB", "BA"]),
+        ("AB", 2, ["ABBA", "ABBA"]),
+        ("AB", 3, ["ABBAAB", "BAABBA"]),
+        ("AB", 4, ["ABBAABBA", "ABBAABBA"]),
+        ("ABC", 2, ["ABCCBA", "ABCCBA"]),
+        ("ABC", 1, ["ABC", "CBA"]),
+    ],
+)
+def test_the_order_within_rungs(arms: str, repeats: int, expected: list[str]) -> None:
+    assert letters(arms, repeats, ladder=(1, 2)) == expected
+
+
+@pytest.mark.parametrize("repeats", [2, 4, 6])
+@pytest.mark.parametrize("arms", ["AB", "ABC", "ABCDE"])
+def test_even_repeats_are_palindromes_so_every_arm_has_the_same_mean_position(arms: str, repeats: int) -> None:
+    (rung,) = letters(arms, repeats)
+    assert rung == rung[::-1]
+    assert {sum(i for i, name in enumerate(rung) if name == one) for one in arms} == {
+        repeats * (len(rung) - 1) / 2,
+    }
+
+
+def test_rungs_climb() -> None:
+    rungs = [slot.rung for slot in cell_order(plan(ladder=(1, 4, 9)))]
+    assert rungs == sorted(rungs)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"baseline": "none"}, "not among the arms"),
+        ({"arms": (arm("off"),)}, "nothing to compare with"),
+        ({"arms": (arm("off"), arm("off"))}, "same name"),
+        ({"ladder": ()}, "ladder"),
+        ({"ladder": (4, 2)}, "ladder"),
+        ({"ladder": (0, 2)}, "ladder"),
+        ({"repeats": 0}, "repeats"),
+    ],
+)
+def test_a_plan_that_gives_no_answer_is_refused_in_words(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        plan(**changes)
+
+
+def test_cost_counts_cells_and_bounds_tokens() -> None:
+    cost = estimate(plan(ladder=(1, 8), repeats=4, cell_s=45.0, warmup_s=20.0))
+    assert cost.cells == 16
+    assert 16 * 45 + 40 < cost.seconds < 16 * 60 + 40
+    assert cost.tokens_upper > 4 * 2 * (1 + 8) * 45 * 100
+
+
+def test_the_warm_up_is_a_rung_of_the_ladder_and_not_the_highest() -> None:
+    assert warmup_rung(plan(ladder=(1, 2, 16, 64))) == 16
+    assert warmup_rung(plan(ladder=(32, 64))) == 32
