@@ -34,18 +34,14 @@ def draw(view: View, width: int, height: int) -> list[Line]:
         return [BLANK, *_none_yet(view, width)]
     cells = view.snapshot.cells.get(sweep.id, ())
     arms = arm_names(sweep, cells)
-    top = [
-        _title(view, sweep, width),
-        *_state(view, sweep, width),
-        *verdicts(sweep, width),
-        *_in_force(view, sweep, width),
-    ]
+    top = [_title(view, sweep, width), *_state(view, sweep, width), *verdicts(sweep, width)]
+    top += _in_force(view, sweep, width)
     table, void = cell_table(cells, arms, sweep, width), void_reasons(cells, width)
     below = [*table, *void]
     if not any(cell.concurrency is not None and cell.output_tok_s is not None for cell in cells):
         return [*top, BLANK, *paragraph("No cell has been measured in it.", width, role="dim", indent=" "), *below]
     room = height - len(top) - len(table) - min(1, len(void))
-    return [*top, *curves(view, sweep, cells, arms, width, min(max(room, 8), 24)), *below]
+    return [*top, *curves(view, sweep, cells, arms, width, min(max(room, 8), 32)), *below]
 
 
 def _none_yet(view: View, width: int) -> list[Line]:
@@ -161,14 +157,10 @@ def _in_force(view: View, shown: SweepRecord, width: int) -> list[Line]:
     before = [s for s in view.snapshot.sweeps if s.pool == shown.pool and s.id != shown.id and s.result is not None]
     if not before or before[0].result is None:
         return []
-    answers = "; ".join(
-        f"{name} {verdict_text(verdict)}"
-        for name, verdict in before[0].result.arms.items()
-        if name != before[0].baseline
-    )
-    return paragraph(
-        f"in force until then, from sweep {before[0].id}: {answers}", width, role="label", indent=" ", limit=2
-    )
+    last = before[0]
+    spec = [(name, verdict) for name, verdict in before[0].result.arms.items() if name != last.baseline]
+    answers = "; ".join(f"{name} {verdict_text(verdict)}" for name, verdict in spec)
+    return paragraph(f"in force, from sweep {last.id}: {answers}", width, role="label", indent=" ", limit=2)
 
 
 def verdict_text(verdict: ArmVerdict) -> str:
