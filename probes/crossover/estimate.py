@@ -19,6 +19,8 @@ from probes.values import ArmVerdict, Axis, BandPoint, Crossover, CurvePoint, Re
 
 NOISY_SIGMA = 0.05
 """Repeats of one arm that scatter more than this deserve a word."""
+END_TOLERANCE = 1e-6
+"""The band's ends went through a logarithm; a concurrency this close to one is that point."""
 
 
 def estimate(points: Sequence[CurvePoint], *, baseline: str, axis: Axis) -> Crossover:
@@ -45,11 +47,12 @@ def estimate(points: Sequence[CurvePoint], *, baseline: str, axis: Axis) -> Cros
 def speedup_at(verdict: ArmVerdict, concurrency: float) -> BandPoint | None:
     """The band at one concurrency, log-linear between its points; None outside what was measured."""
     band = verdict.speedup
+    at_point = next((p for p in band if math.isclose(p.concurrency, concurrency, rel_tol=END_TOLERANCE)), None)
+    if at_point is not None:
+        return at_point
     if not band or not band[0].concurrency <= concurrency <= band[-1].concurrency:
         return None
     right = next(i for i, p in enumerate(band) if p.concurrency >= concurrency)
-    if band[right].concurrency == concurrency:
-        return band[right]
     one, two = band[right - 1], band[right]
     share = math.log(concurrency / one.concurrency) / math.log(two.concurrency / one.concurrency)
 

@@ -175,6 +175,7 @@ def test_speedup_between_rungs_is_interpolated_and_unknown_outside() -> None:
     assert between.low < between.ratio < between.high
     at_top = speedup_at(verdict, verdict.speedup[-1].concurrency)
     assert at_top == verdict.speedup[-1]
+    assert speedup_at(verdict, 32.0) is not None, "the top rung itself was measured"
     assert speedup_at(verdict, 33) is None
     assert speedup_at(verdict, 0.5) is None
 
