@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from pydoc_data.topics import topics
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # type: ignore[import-not-found]  # only in .venv-vllm
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # type: ignore[import-not-found]
 from transformers import PreTrainedTokenizerFast  # type: ignore[import-not-found]
 
 VOCABULARY = 512
