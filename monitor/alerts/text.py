@@ -47,7 +47,7 @@ def firing(
         f"Since: {_utc(since_s)} ({age_text(max(0.0, now_s - since_s))} ago).",
         "What to do, whichever suits:",
         *(f"- {choice}" for choice in _choices(status, measured)),
-        f"Clears: when the slowdown at the live load has stayed under {number(settings.clear_loss_pct)}% for "
+        f"Clears: once the slowdown has stayed under {number(settings.clear_loss_pct)}% for "
         f"{age_text(settings.keep_firing_for_s)}, or when speculation is switched off.",
         LOOK,
     ]
@@ -140,7 +140,7 @@ def _choices(status: EndpointStatus, measured: StoredCrossover | None) -> list[s
         now = f", where {live} has {_ratio(status.speedup_now)}" if status.speedup_now is not None else ""
         choices.append(
             f"run arm {name} (K={_k(measured.arm_k.get(name))}): measured {_ratio(point)} of {baseline} "
-            f"at {load} concurrent{now}"
+            f"at {load} concurrent{now}{_tie(point, baseline)}"
         )
     choices.append(f"switch speculation off, or route this traffic to servers that run {baseline}")
     low = status.crossover.low if status.crossover is not None else None
@@ -192,6 +192,11 @@ def _who(endpoint: str, pool: str) -> str:
 
 def _baseline(measured: StoredCrossover | None) -> str:
     return measured.result.baseline if measured is not None else "off"
+
+
+def _tie(point: BandPoint | None, baseline: str) -> str:
+    tie = point is not None and point.low <= 1 <= point.high
+    return f"; {baseline} itself is within the noise of it" if tie else ""
 
 
 def _k(k: int | None) -> str:

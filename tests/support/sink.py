@@ -42,7 +42,7 @@ class WebhookSink:
         self._arrived = asyncio.Condition()
         self._closing = asyncio.Event()
         self._server: asyncio.Server | None = None
-        self._handlers: set[asyncio.Task[None]] = set()
+        self._writers: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     @property
     def url(self) -> str:
@@ -71,15 +71,15 @@ class WebhookSink:
         assert self._server is not None
         self._closing.set()
         self._server.close()
-        for task in list(self._handlers):
-            task.cancel()
-        await asyncio.gather(*self._handlers, return_exceptions=True)
+        for writer in self._writers.values():
+            writer.close()
+        await asyncio.gather(*self._writers, return_exceptions=True)
         await self._server.wait_closed()
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._handlers.add(task)
+        self._writers[task] = writer
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
@@ -88,7 +88,7 @@ class WebhookSink:
             pass
         finally:
             self.in_flight -= 1
-            self._handlers.discard(task)
+            del self._writers[task]
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,0 +1,109 @@
+"""What somebody woken at night reads: every number with its unit and band, and nothing that is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from monitor.alerts import text
+from monitor.alerts.rule import RuleSettings
+from monitor.values import EngineNow
+from probes.values import Verdict
+from tests.support.records import a_status, a_stored_crossover
+
+SETTINGS = RuleSettings(for_s=120.0, keep_firing_for_s=300.0, tolerated_loss_pct=3.0, clear_loss_pct=1.0)
+NOW_S = 1_700_000_000.0
+
+
+def test_the_title_says_it_all_in_one_line() -> None:
+    title, _ = text.firing(a_status(0.88), SETTINGS, NOW_S - 120, NOW_S, a_stored_crossover())
+    assert title == (
+        "chat (pool chat-70b): speculation is costing about 12% at 48.0 concurrent; "
+        "crossover 24.0 [21.0, 28.0], measured 3 d ago"
+    )
+
+
+def test_the_text_says_what_how_much_since_when_what_to_do_and_where_to_look() -> None:
+    _, body = text.firing(a_status(0.88), SETTINGS, NOW_S - 120, NOW_S, a_stored_crossover())
+    assert body.splitlines() == [
+        "What: speculative decoding (arm k3, K=3) makes chat slower than off at the load it has now.",
+        "How much: 12% [9%, 15%] fewer output tokens per second at 48.0 concurrent requests (running + waiting). "
+        "Of the 26.0 ms per token (p50 now) about 3.1 ms are due to it.",
+        "Crossover: 24.0 [21.0, 28.0] concurrent requests per engine; sweep 17 measured it 3 d ago.",
+        "Since: 2023-11-14 22:11:20 UTC (2 min ago).",
+        "What to do, whichever suits:",
+        "- run arm k1 (K=1): measured 1.01x [0.98, 1.04] of off at 48.0 concurrent, where k3 has 0.88x [0.85, 0.91]; "
+        "off itself is within the noise of it",
+        "- switch speculation off, or route this traffic to servers that run off",
+        "- scale out: under 21.0 concurrent per engine k3 pays again",
+        "- leave it, if neither latency nor capacity is a concern now: nothing is broken",
+        "Clears: once the slowdown has stayed under 1.0% for 5 min, or when speculation is switched off.",
+        "Look: `specwatch watch` (live), `specwatch once` (one line per endpoint).",
+    ]
+
+
+def test_unknown_stays_unknown() -> None:
+    status = a_status(0.88, k=None, tpot_p50_ms=None, output_tok_s=None, crossover=None, live_arm=None)
+    title, body = text.firing(status, SETTINGS, NOW_S, NOW_S, None)
+    assert title.endswith("crossover unknown")
+    assert "(arm unknown, K=unknown)" in body
+    assert "Crossover: unknown." in body
+    assert "per token" not in body
+    assert "unknown, no sweep has measured one here" in body
+    assert "None" not in title + body
+
+
+def test_where_off_is_best_no_smaller_k_is_offered() -> None:
+    status = a_status(0.88, concurrency=60.0)
+    _, body = text.firing(status, SETTINGS, NOW_S, NOW_S, a_stored_crossover())
+    assert "no measured arm beats off at 60.0 concurrent, so a smaller K is no way out" in body
+
+
+def test_lost_output_is_claimed_only_while_requests_wait() -> None:
+    _, quiet = text.firing(a_status(0.8), SETTINGS, NOW_S, NOW_S, None)
+    busy = a_status(0.8, engines=(EngineNow("0", 40.0, 8.0, 0.9, 48.0, 4200.0),))
+    _, queued = text.firing(busy, SETTINGS, NOW_S, NOW_S, None)
+    assert "tok/s" not in quiet
+    assert "about 1050 tok/s" in queued
+
+
+def test_several_engines_name_the_busiest_and_claim_no_total() -> None:
+    engines = tuple(EngineNow(str(n), 40.0, 8.0, 0.9, 48.0, 2100.0) for n in range(2))
+    _, body = text.firing(a_status(0.8, engines=engines, busiest_engine="1"), SETTINGS, NOW_S, NOW_S, None)
+    assert "on engine 1, the busiest" in body
+    assert "tok/s" not in body
+
+
+def test_never_faster_has_no_crossover_to_show() -> None:
+    crossover = a_status().crossover
+    assert crossover is not None
+    never = replace(crossover, verdict=Verdict.NEVER_FASTER, value=None, low=None, high=None)
+    title, body = text.firing(a_status(0.9, crossover=never), SETTINGS, NOW_S, NOW_S, None)
+    assert "never faster at any load measured, measured 3 d ago" in title
+    assert "Crossover: none: k3 was not faster at any load measured" in body
+
+
+def test_an_endpoint_without_a_pool_is_named_once() -> None:
+    title, _ = text.firing(a_status(0.88, pool="chat"), SETTINGS, NOW_S, NOW_S, None)
+    assert title.startswith("chat: speculation")
+
+
+def test_the_resolution_says_how_long_and_why() -> None:
+    reason = text.recovery(a_status(1.02, concurrency=18.0), SETTINGS)
+    title, body = text.resolved("chat", "chat-70b", reason, NOW_S - 2520, NOW_S)
+    assert title == (
+        "chat (pool chat-70b): resolved after 42 min: the slowdown has stayed under 1.0% for 5 min "
+        "(now 1.02x [0.99, 1.05] at 18.0 concurrent)"
+    )
+    assert "It lasted 42 min, from 2023-11-14 21:31:20 UTC to 2023-11-14 22:13:20 UTC." in body
+
+
+def test_facts_are_the_same_numbers() -> None:
+    facts = text.facts(a_status(0.88), a_stored_crossover())
+    expected = {
+        "concurrency": 48.0, "crossover": 24.0, "low": 21.0, "high": 28.0, "speedup": 0.88, "live_arm": "k3", "k": 3,
+        "age_s": 259200.0, "sweep_id": 17, "best_arm": "k1",
+    }  # fmt: skip
+    assert {key: facts[key] for key in expected} == expected
+    unknown = text.facts(a_status(None, crossover=None, concurrency=None), None)
+    assert unknown["speedup"] is None
+    assert unknown["best_arm"] is None
