@@ -24,7 +24,7 @@ def read_csv(path: Path, text: str) -> tuple[list[Row], list[str]]:
             if not any(cells) or cells[0].startswith("#"):
                 continue
             if columns is None:
-                columns = _header(path, cells)
+                columns = _header(path, f"line {reader.line_num}", cells)
             else:
                 rows.append(_row(path, f"line {reader.line_num}", columns, cells))
     except csv.Error as error:
@@ -36,15 +36,15 @@ def read_csv(path: Path, text: str) -> tuple[list[Row], list[str]]:
     return rows, notes
 
 
-def _header(path: Path, cells: list[str]) -> list[str]:
+def _header(path: Path, where: str, cells: list[str]) -> list[str]:
     columns = [cell.lower() for cell in cells]
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
-        text = f"line 1: column {' and '.join(missing)} is missing; found {', '.join(cells)}. Expected: {HEADER}."
+        text = f"{where}: column {' and '.join(missing)} is missing; found {', '.join(cells)}. Expected: {HEADER}."
         raise ResultFileError(path, text)
     twice = sorted({name for name in columns if name and columns.count(name) > 1})
     if twice:
-        raise ResultFileError(path, f"line 1: column {twice[0]} appears twice; keep one.")
+        raise ResultFileError(path, f"{where}: column {twice[0]} appears twice; keep one.")
     return columns
 
 
