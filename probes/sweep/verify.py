@@ -14,16 +14,18 @@ def arm_reasons(cell: Cell, evidence: Evidence) -> tuple[list[Reason], list[Reas
     """(void, notes) about the arm's identity; nothing where no page was read."""
     if not evidence.readings:
         return [], []
-    return _must_draft(cell, evidence) if evidence.arm.speculative else (_must_not_draft(cell, evidence), [])
+    return _must_draft(cell, evidence) if evidence.arm.speculative else _must_not_draft(cell, evidence)
 
 
-def _must_not_draft(cell: Cell, evidence: Evidence) -> list[Reason]:
+def _must_not_draft(cell: Cell, evidence: Evidence) -> tuple[list[Reason], list[Reason]]:
     name = evidence.arm.name
     if cell.drafts:
-        return [Reason(DRAFTING, f"arm {name} must not speculate, but made {cell.drafts:.0f} drafts during the cell")]
-    if any(reading.speculation_configured for reading in evidence.readings):
-        return [Reason(DRAFTING, f"arm {name} must not speculate, but its page shows speculative decoding configured")]
-    return []
+        return [Reason(DRAFTING, f"arm {name} must not speculate, but made {cell.drafts:.0f} drafts in the cell")], []
+    configured = [reading.speculation_configured for reading in evidence.readings]
+    if any(configured):
+        text = f"arm {name} must not speculate, but its page shows speculative decoding configured"
+        return [Reason(DRAFTING, text)], []
+    return [], [_unverified(name)] if all(one is None for one in configured) else []
 
 
 def _must_draft(cell: Cell, evidence: Evidence) -> tuple[list[Reason], list[Reason]]:

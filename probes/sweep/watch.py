@@ -14,7 +14,7 @@ from probes.values import EngineKind, Reading, State
 
 EDGE_TRIES = 3
 IDLE_POLL_S = 0.15
-IDLE_BOUND_S = 5.0
+IDLE_BOUND_S = 3.0
 IDLE_BOUND_SGLANG_S = 35.0
 """SGLang republishes an idle gauge only every 30 s up to 0.5.15."""
 

@@ -39,7 +39,6 @@ class Faults:
     counter_factor: float = 1.0
     """What the server's token counter makes of each token."""
     gauge_factor: float = 1.0
-    live_counter: bool = True
     uneven: bool = False
     """All requests go to the first engine."""
     restart_after: int = 0
@@ -47,8 +46,6 @@ class Faults:
     metrics_status: int = 200
     fail_metrics_after: int = 0
     """The metrics page answers 503 from its n-th read after the first request on."""
-    hold: bool = False
-    """Accept requests and never answer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -145,9 +142,8 @@ class FakeEngine:
             await asyncio.sleep(max(0.0, next_s - time.monotonic()))
             while self.waiting and len(self.running) < self.max_running:
                 self.running.append(self.waiting.popleft())
-            if not self.faults.hold:
-                for request in tuple(self.running):
-                    self._advance(request)
+            for request in tuple(self.running):
+                self._advance(request)
 
     def _advance(self, request: _Running) -> None:
         counters = self.counters[request.engine]
@@ -265,7 +261,7 @@ class FakeEngine:
 
     def metrics_page(self) -> str:
         """The page, with vLLM's names."""
-        lines: list[str] = []
+        lines = ['python_info{implementation="CPython"} 1.0', "process_start_time_seconds 1.7e9"]
         for engine, c in enumerate(self.counters):
             label = f'engine="{engine}",model_name="{self.models[0]}"'
             running = sum(r.engine == engine for r in self.running) * self.faults.gauge_factor
@@ -276,12 +272,11 @@ class FakeEngine:
                 "num_requests_waiting": ("gauge", waiting),
                 "kv_cache_usage_perc": ("gauge", self.faults.kv_usage),
                 "prompt_tokens_total": ("counter", c.prompt),
+                "generation_tokens_total": ("counter", c.generation),
                 "num_preemptions_total": ("counter", c.preemptions),
                 "prefix_cache_queries_total": ("counter", c.queries),
                 "prefix_cache_hits_total": ("counter", c.hits),
             }
-            if self.faults.live_counter:
-                values["generation_tokens_total"] = ("counter", c.generation)
             if self.k:
                 values["spec_decode_num_drafts_total"] = ("counter", c.drafts)
                 values["spec_decode_num_draft_tokens_total"] = ("counter", c.draft_tokens)
@@ -291,6 +286,10 @@ class FakeEngine:
                     lines.append(f"# TYPE vllm:{name} {kind}")
                 lines.append(f"vllm:{name}{{{label}}} {value}")
             lines.append(f'vllm:request_success_total{{{label},finished_reason="stop"}} {c.finished}')
+            for name in ("time_to_first_token", "e2e_request_latency", "request_time_per_output_token"):
+                lines.append(f'vllm:{name}_seconds_bucket{{{label},le="+Inf"}} {c.finished}')
+                lines.append(f"vllm:{name}_seconds_count{{{label}}} {c.finished}")
+                lines.append(f"vllm:{name}_seconds_sum{{{label}}} {c.finished}")
             for position, accepted in enumerate(c.per_pos):
                 name = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
                 lines.append(f'{name}{{{label},position="{position}"}} {accepted}')

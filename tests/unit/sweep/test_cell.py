@@ -102,7 +102,6 @@ async def test_one_fault_voids_the_cell(code: str, name: str, k: int, faults: Fa
         ("limited", FakeEngine(faults=Faults(kv_usage=0.97))),
         ("limited", FakeEngine(faults=Faults(preempt_every=2))),
         ("limited", FakeEngine(max_running=1)),
-        ("server_counter_missing", FakeEngine(faults=Faults(live_counter=False))),
     ],
 )
 async def test_one_remark_leaves_the_cell_valid(code: str, engine: FakeEngine) -> None:

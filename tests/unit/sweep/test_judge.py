@@ -175,6 +175,13 @@ def test_an_sglang_arm_is_verified_by_its_verify_calls_else_not_verified() -> No
     assert codes(assemble(evidence(True, **silent, spec_verify_calls=7)))[0] == {"arm_not_drafting"}
 
 
+def test_a_page_that_does_not_tell_leaves_the_baseline_unverified() -> None:
+    given = evidence()
+    samples = tuple(replace(page, speculation_configured=None) for page in given.samples)
+    cell = assemble(replace(given, samples=samples, before=None, after=None))
+    assert codes(cell) == (set(), {"arm_not_verified"})
+
+
 def test_a_short_window_is_not_void_for_being_short() -> None:
     cell = assemble(with_window(0.5))
     assert codes(cell) == (set(), set())
