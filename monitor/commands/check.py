@@ -136,11 +136,14 @@ def _server_sections(
         (endpoint.name, f"endpoint {endpoint.name}  {endpoint.url}"),
         *((f"{endpoint.name}/{arm.name}", f"arm {arm.name} of {endpoint.name}  {arm.url}") for arm in arms),
     ]
+    said: list[Remark] = []
     for name, title in named:
         if name in looks:
             yield look_section(title, looks[name])
         else:
-            yield Section(title, [("state", "not looked at")], secrets[name])
+            fresh = [remark for remark in secrets[name] if remark not in said]
+            said += fresh
+            yield Section(title, [("state", "not looked at" + ("" if fresh else ", for the reason above"))], fresh)
 
 
 def _sweep_section(

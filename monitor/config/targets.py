@@ -45,7 +45,8 @@ def probe_of(config: Config, pool_or_endpoint: str) -> tuple[EndpointConfig, Pro
 
 def endpoint_target(endpoint: EndpointConfig) -> Target:
     """Where production answers; raises ConfigError where a secret cannot be read."""
-    return _target(endpoint, endpoint.name, f'endpoint "{endpoint.name}"')
+    where = f'endpoint "{endpoint.name}"'
+    return _target(endpoint, endpoint.name, where, where)
 
 
 def arm_target(endpoint: EndpointConfig, arm: ArmConfig) -> Target:
@@ -54,8 +55,13 @@ def arm_target(endpoint: EndpointConfig, arm: ArmConfig) -> Target:
     A key or certificate given for the arm replaces the endpoint's whole pair. The endpoint's metrics_url is taken
     only where the arm is at the endpoint's own url: elsewhere it would be another server's page.
     """
+    inherited = f'endpoint "{endpoint.name}"'
+    own = f'{inherited}.arm "{arm.name}"'
     return _target(
-        _merged(endpoint, arm), f"{endpoint.name}/{arm.name}", f'endpoint "{endpoint.name}".arm "{arm.name}"'
+        _merged(endpoint, arm),
+        f"{endpoint.name}/{arm.name}",
+        own if arm.api_key_env or arm.api_key_file else inherited,
+        own if arm.metrics_key_env or arm.metrics_key_file else inherited,
     )
 
 
@@ -96,12 +102,13 @@ def _merged(endpoint: EndpointConfig, arm: ArmConfig) -> EndpointConfig:
     return endpoint.model_copy(update=given)
 
 
-def _target(server: EndpointConfig, name: str, where: str) -> Target:
+def _target(server: EndpointConfig, name: str, key_from: str, metrics_key_from: str) -> Target:
+    """`key_from` and `metrics_key_from` say which table of the file names the secret, for errors."""
     headers, metrics_headers = dict(server.headers), dict(server.headers)
-    key = _secret(server.api_key_env, server.api_key_file, where, "api_key")
+    key = _secret(server.api_key_env, server.api_key_file, key_from, "api_key")
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
-    metrics_key = _secret(server.metrics_key_env, server.metrics_key_file, where, "metrics_key")
+    metrics_key = _secret(server.metrics_key_env, server.metrics_key_file, metrics_key_from, "metrics_key")
     if metrics_key is not None:
         metrics_headers["Authorization"] = f"Bearer {metrics_key}"
     return Target(

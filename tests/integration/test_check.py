@@ -234,7 +234,9 @@ def test_missing_secrets_are_problems_and_the_rest_is_still_looked_at(
         text = config(off.url, k3.url, endpoint='api_key_env = "KEY"', more=more.format(off.url))
         result = run(write(tmp_path, text))
     assert result.exit_code == 2
+    assert result.output.count("variable KEY is not set or empty") == 1, "said once, not once per arm"
     assert 'endpoint "chat".api_key_env variable KEY is not set or empty' in result.output
+    assert "2 problems, " in result.output
     assert "endpoint other" in result.output
     assert "vllm 0.26.0" in result.output
     assert 'channel "oncall".url_env does not hold an http or https address' in result.output
