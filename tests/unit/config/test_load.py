@@ -114,6 +114,7 @@ def test_a_mistake_does_not_drag_others_behind_it(tmp_path: Path) -> None:
         ("ladder = [1, 2, 4]", 'ladder = "automatic"', 'must be "auto" or a list of whole numbers', ""),
         ("ladder = [1, 2, 4]", "repeats = 2.5", "whole number, but is a number with a decimal point", ""),
         ("ladder = [1, 2, 4]", "temperature = 9", "at least 0 and at most 5", ""),
+        ('name = "chat"', 'name = "chat"\nheaders = { a = 5 }', "must be text in quotes", "quotes"),
         ("[[endpoint]]", "[endpoint]", "double brackets", "[[endpoint]]"),
         ("[endpoint.probe]", "[[endpoint.probe]]", "single brackets", "[endpoint.probe]"),
         ('name = "chat"', 'name = "chat room"', "letters, digits", ""),
@@ -175,7 +176,7 @@ def test_a_file_that_cannot_be_read_is_said_in_words(tmp_path: Path) -> None:
 
 def test_line_numbers_survive_comments_and_multi_line_values(tmp_path: Path) -> None:
     ladder = edited(
-        "ladder = [1, 2, 4]", "ladder = [\n  1, # [not a table]\n  2,\n]\nprompts = '''\n[x]\n'''\nrepeats = 0"
+        "ladder = [1, 2, 4]", "ladder = [\n  1, # [not a table]\n  [2],\n]\nprompts = '''\n[x]\n'''\nrepeats = 0"
     )
     found = {problem.key.rsplit(".", 1)[-1]: problem.line for problem in problems(tmp_path, ladder)}
     assert found["repeats"] == 19

@@ -88,6 +88,20 @@ def test_an_arm_takes_what_it_does_not_say_from_its_endpoint() -> None:
     assert (other.client_cert, other.client_key) == ("d", None)
 
 
+def test_a_missing_key_is_blamed_on_the_table_that_names_it() -> None:
+    arm = ArmConfig(name="k3", url="http://h:8001")
+    for endpoint, blamed in (
+        (_endpoint(api_key_env="UNSET"), 'endpoint "chat".api_key_env'),
+        (_endpoint(metrics_key_env="UNSET"), 'endpoint "chat".metrics_key_env'),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            arm_target(endpoint, arm)
+        assert caught.value.problems[0].key == blamed
+    with pytest.raises(ConfigError) as caught:
+        arm_target(_endpoint(api_key_env="KEY"), ArmConfig(name="k3", url="http://h:8001", api_key_env="UNSET"))
+    assert caught.value.problems[0].key == 'endpoint "chat".arm "k3".api_key_env'
+
+
 def test_a_channel_address_is_resolved_and_judged_without_showing_it(tmp_path: Path) -> None:
     def channel(**more: object) -> ChannelConfig:
         return ChannelConfig.model_validate({"name": "oncall", "kind": "webhook", **more})
