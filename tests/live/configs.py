@@ -10,7 +10,7 @@ from pydoc_data.topics import topics
 from tests.live.servers import MODEL_NAME
 
 PROMPT_WORDS = 40
-"""About 140 tokens. While a prompt is read, vLLM's gauges do not show its request yet; short prompts keep that short."""
+"""About 140 tokens. vLLM's gauges do not show a request while its prompt is read; short prompts keep that short."""
 LADDER = (1, 2, 4, 8)
 
 
