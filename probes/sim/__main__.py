@@ -1,6 +1,6 @@
 """`python -m probes.sim`: simulated servers in one process until SIGTERM, until stdin closes, or until the parent dies.
 
-stdout gets one JSON line once all of them answer: `{"arms": {"off": "http://127.0.0.1:41234", ...}, "pid": 1234}`.
+stdout gets one JSON line once all of them answer: `{"urls": {"off": "http://127.0.0.1:41234", ...}, "pid": 1234}`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ async def serve(arguments: argparse.Namespace) -> None:
         if len(servers) < len(ks):
             raise ValueError("every --arm may be given once")
         watch = await _watch_stdin(stop)
-        sys.stdout.write(json.dumps({"arms": {arm: s.url for arm, s in servers.items()}, "pid": os.getpid()}) + "\n")
+        sys.stdout.write(json.dumps({"urls": {arm: s.url for arm, s in servers.items()}, "pid": os.getpid()}) + "\n")
         sys.stdout.flush()
         if arguments.profile:
             list(servers.values())[-1].traffic.follow(arguments.profile)

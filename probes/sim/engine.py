@@ -36,7 +36,9 @@ class Output(NamedTuple):
 class Engine:
     """One scheduler. `begin_step` and `end_step` alternate; requests come and go at any time between or inside them."""
 
-    def __init__(self, spec: SimSpec, *, index: int = 0, start: int = 0, model: StepModel = H200) -> None:
+    def __init__(
+        self, spec: SimSpec, *, index: int = 0, start: int = 0, model: StepModel = H200, stretch: float | None = None
+    ) -> None:
         self.spec = spec
         self._model = model
         self.counters = Counters(spec.k, spec.max_model_len)
@@ -54,7 +56,7 @@ class Engine:
         self._prefilling: list[tuple[Request, int]] = []
         self._step_k = 0
         self._last_end_s = 0.0
-        self._stretch = spec.stretch
+        self._stretch = spec.stretch if stretch is None else stretch
         self._budget = max(MIN_BUDGET, int(spec.token_budget / max(1.0, self._stretch)))
         # Sorted upwards, so that one bisection of a uniform number counts the accepted positions.
         self._rates = sorted(spec.acceptance[: spec.k])

@@ -50,15 +50,12 @@ class StepModel:
 
 
 H200 = StepModel(
-    base_s=2.216e-4,
-    draft_s=4.953e-4,
-    memory_s=4.514e-3,
-    token_s=3.0e-5,
-    corner=3.0,
-    request_s=1.6e-5,
-    prefill_base_s=1.0e-3,
-    prefill_s=2.874e-5,
+    base_s=1.593e-4,
+    draft_s=5.074e-4,
+    memory_s=4.585e-3,
+    token_s=2.429e-5,
+    corner=2.530,
+    request_s=9.539e-6,
+    prefill_base_s=1.2e-3,
+    prefill_s=3.744e-5,
 )
-
-NATURAL_CROSSOVER = 170.0
-"""Where k3 falls to the baseline's speed on the unstretched model, in requests in the system (measured: 167)."""

@@ -105,6 +105,11 @@ class SimServer:
         return self.backend.engines
 
     @property
+    def refused(self) -> int:
+        """Requests answered with an error so far."""
+        return sum(count for (_, _, status), count in self._answered.items() if status != "2xx")
+
+    @property
     def traffic(self) -> Traffic:
         """Background clients of this server; none until asked for."""
         if self._traffic is None:

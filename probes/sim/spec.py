@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from probes.sim.model import ACCEPTANCE, NATURAL_CROSSOVER, OUTPUT_TOKENS
+from probes.sim.model import ACCEPTANCE, OUTPUT_TOKENS
+from probes.sim.stretch import stretch_for
 
 BLOCK_TOKENS = 16
 DRAFT_KV_SHARE = 0.90
@@ -20,7 +21,8 @@ class SimSpec:
     k: int = 0
     """Draft tokens per step; 0 is a server without speculation."""
     crossover: float | None = 24.0
-    """Requests per engine at which k3 crosses the baseline; None: speculation wins at any load the server admits."""
+    """Requests in the system of one engine at which k3 crosses the baseline, with the fitted acceptance and 178 prompt
+    tokens; None: speculation wins at any load the server admits."""
     time_scale: float = 1.0
     """Stretches every step, so that Python keeps up with a chunk per request and step."""
     seed: int = 0
@@ -68,7 +70,7 @@ class SimSpec:
     def stretch(self) -> float:
         """How many requests of the fitted model one request here weighs."""
         crossover = UNREACHABLE * self.max_num_seqs if self.crossover is None else self.crossover
-        return NATURAL_CROSSOVER / crossover
+        return stretch_for(crossover, self.mean_output_tokens)
 
     @property
     def kv_blocks(self) -> int:
