@@ -73,7 +73,7 @@ def _arm_to_json(arm: ArmVerdict) -> dict[str, Any]:
         "low": _maybe(arm.low),
         "high": _maybe(arm.high),
         "speedup": [
-            [_significant(p.concurrency), *(round(v, 4) for v in (p.ratio, p.low, p.high))] for p in arm.speedup
+            [_significant(p.concurrency), *(_significant(v, 5) for v in (p.ratio, p.low, p.high))] for p in arm.speedup
         ],
         "capacity": None
         if arm.capacity is None
@@ -102,8 +102,8 @@ def _arm_from_json(name: str, arm: Mapping[str, Any]) -> ArmVerdict:
     )
 
 
-def _significant(value: float) -> float:
-    return float(f"{value:.4g}")
+def _significant(value: float, digits: int = 4) -> float:
+    return float(f"{value:.{digits}g}")
 
 
 def _maybe(value: float | None) -> float | None:

@@ -16,6 +16,8 @@ from probes.values import CurvePoint
 
 RUNG_STEP = math.log(1.06)
 """Neighbouring measurements further apart than this are different rungs."""
+RUNG_SAME = math.log(1.03)
+"""Closer than this they are one rung even under the same repeat number: results from elsewhere may not number them."""
 RUNG_SPAN = math.log(1.12)
 """One rung never spans more than this."""
 
@@ -48,15 +50,16 @@ def usable(point: CurvePoint) -> bool:
 
 
 def rungs_of(points: Sequence[CurvePoint]) -> list[list[CurvePoint]]:
-    """Group one arm's points into rungs by concurrency; a rung holds each repeat at most once."""
+    """Group one arm's points into rungs by concurrency; between close rungs, the repeats' numbers tell them apart."""
     rungs: list[list[CurvePoint]] = []
     for point in sorted(points, key=lambda p: (p.concurrency, p.repeat)):
         log_x = math.log(point.concurrency)
         if rungs:
             rung = rungs[-1]
             near = log_x - math.log(rung[-1].concurrency) <= RUNG_STEP
-            inside = log_x - math.log(rung[0].concurrency) <= RUNG_SPAN
-            if near and inside and all(p.repeat != point.repeat for p in rung):
+            span = log_x - math.log(rung[0].concurrency)
+            new_repeat = all(p.repeat != point.repeat for p in rung)
+            if near and (span <= RUNG_SAME or (span <= RUNG_SPAN and new_repeat)):
                 rung.append(point)
                 continue
         rungs.append([point])

@@ -1,0 +1,69 @@
+"""Whatever was measured, the estimator answers, and its answer is fit to be stored and compared."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from probes.crossover import estimate, from_json, to_json
+from probes.values import Axis, CurvePoint, Verdict
+
+NUMBERS = st.one_of(
+    st.floats(min_value=0.5, max_value=5000),
+    st.sampled_from([0.0, -1.0, math.nan, math.inf, 1e-9, 1e12, 8.0, 8.01, 16.0]),
+)
+POINTS = st.builds(
+    CurvePoint,
+    arm=st.sampled_from(["off", "k3", "k5"]),
+    concurrency=NUMBERS,
+    output_tok_s=NUMBERS,
+    repeat=st.integers(0, 3),
+    limited=st.booleans(),
+    running=st.one_of(st.none(), st.floats(0, 500)),
+    kv_usage=st.one_of(st.none(), st.floats(0, 1)),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(POINTS, max_size=40))
+def test_any_points_give_a_verdict_that_survives_json(points: list[CurvePoint]) -> None:
+    result = estimate(points, baseline="off", axis=Axis.CLIENTS)
+    document = to_json(result)
+    assert to_json(from_json(json.loads(json.dumps(document, allow_nan=False)))) == document
+    for verdict in result.arms.values():
+        assert verdict.reasons
+        assert (verdict.crossover is not None) == (verdict.verdict is Verdict.CROSSES)
+        if verdict.crossover is not None:
+            assert (verdict.low or 0) <= verdict.crossover <= (verdict.high or math.inf)
+        xs = [point.concurrency for point in verdict.speedup]
+        assert xs == sorted(set(xs))
+        assert all(point.low < point.ratio < point.high for point in verdict.speedup)
+
+
+def test_repeats_without_numbers_are_still_repeats() -> None:
+    def arm(name: str, ratio: float, numbers: tuple[int, int]) -> list[CurvePoint]:
+        return [
+            CurvePoint(name, x * (1 + 0.002 * i), 100 * ratio * x**0.8 * (1 + 0.01 * i), number)
+            for x in (1.0, 4.0, 16.0)
+            for i, number in enumerate(numbers)
+        ]
+
+    numbered = estimate(arm("off", 1, (0, 1)) + arm("k3", 1.3, (0, 1)), baseline="off", axis=Axis.CLIENTS)
+    plain = estimate(arm("off", 1, (0, 0)) + arm("k3", 1.3, (0, 0)), baseline="off", axis=Axis.CLIENTS)
+    assert plain == numbered
+
+
+def test_close_rungs_stay_apart_where_repeats_are_numbered() -> None:
+    points = [
+        CurvePoint(arm, x, 100 * ratio * x**0.8, repeat)
+        for arm, ratio in (("off", 1.0), ("k3", 1.3))
+        for x in (20.0, 21.0, 22.0)
+        for repeat in (0, 1)
+    ]
+    speedup = estimate(points, baseline="off", axis=Axis.CLIENTS).arms["k3"].speedup
+    assert speedup[0].concurrency == pytest.approx(20)
+    assert speedup[-1].concurrency == pytest.approx(22)
