@@ -95,8 +95,8 @@ def test_data_parallel_ranks_are_engines_whatever_their_tensor_rank() -> None:
 
 def test_pipeline_and_expert_ranks_are_copies() -> None:
     lines: list[Line] = []
-    for pipeline in ("1", "0"):
-        lines += small(scheduler(pp_rank=pipeline, moe_ep_rank="0"), running=5.0)
+    for pipeline, running in (("1", 9.0), ("0", 5.0), ("10", 7.0)):
+        lines += small(scheduler(pp_rank=pipeline, moe_ep_rank="0"), running=running)
     assert only_engine(page(lines)).running == 5.0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import itertools
 import ssl
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.unit.engines.pages import real
 K3 = real("vllm-0.26.0-h200-k3-c32.prom")
 TLS = Path(__file__).parent / "tls"
 GOOD = Reply(body=K3)
+SMALL = b"vllm:num_requests_running 1\nvllm:num_requests_waiting 0\nvllm:generation_tokens_total 5\n"
 
 
 def scraper(url: str, **settings: object) -> Scraper:
@@ -125,7 +127,9 @@ async def test_a_refused_connection_says_so() -> None:
     assert "connection refused" in reading.reason
 
 
-@pytest.mark.parametrize("reply", [HANG, Reply(body=b"", promised_length=9, hang=True), Reply(body=K3, dribble_s=0.01)])
+@pytest.mark.parametrize(
+    "reply", [HANG, Reply(body=b"", promised_length=9, hang=True), Reply(body=SMALL, dribble_s=0.01)]
+)
 async def test_the_deadline_is_for_the_whole_request(reply: Reply) -> None:
     reading = await read_once(script([reply]), timeout_s=0.15)
     assert reading.state is State.DOWN
@@ -134,7 +138,7 @@ async def test_the_deadline_is_for_the_whole_request(reply: Reply) -> None:
 
 async def test_after_a_timeout_the_next_scrape_works() -> None:
     async with LoopbackServer(script([HANG, GOOD])) as server:
-        one = scraper(server.url, timeout_s=0.3)
+        one = scraper(server.url, timeout_s=1.0)
         assert (await one.read()).state is State.DOWN
         assert (await one.read()).state is State.OK
         await one.aclose()
@@ -142,11 +146,13 @@ async def test_after_a_timeout_the_next_scrape_works() -> None:
 
 async def test_one_request_in_flight() -> None:
     async with LoopbackServer(script([GOOD])) as server:
-        one = scraper(server.url)
+        ticks = itertools.count()
+        one = scraper(server.url, mono=lambda: float(next(ticks)))
         readings = await asyncio.gather(*(one.read() for _ in range(5)))
         await one.aclose()
         assert [reading.state for reading in readings] == [State.OK] * 5
         assert server.most_in_flight == 1
+    assert [reading.scrape_s for reading in readings] == [2.0] * 5, "waiting for its turn is no part of a scrape"
 
 
 async def test_cancellation_is_not_swallowed_and_leaves_the_scraper_usable() -> None:
