@@ -35,7 +35,7 @@ def band_of(ratio: Ratio) -> tuple[BandPoint, ...]:
     inside = log_x[:-1, None] + np.diff(log_x)[:, None] * INSIDE_GAP
     straight = np.interp(inside, log_x, np.interp(log_x, ratio.log_x, ratio.half))
     wider = np.interp(inside, ratio.log_x, ratio.half) > straight + HIDDEN
-    log_x = np.sort(np.concatenate([log_x, inside[wider.any(axis=1)].ravel()]))
+    log_x = np.sort(np.concatenate([log_x, inside[wider]]))
     value, half = np.interp(log_x, ratio.log_x, ratio.value), np.interp(log_x, ratio.log_x, ratio.half)
     rows = np.exp(np.stack([log_x, value, value - half, value + half], axis=1))
     return tuple(BandPoint(*(float(v) for v in row)) for row in rows)
