@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test test-live check bench
+.PHONY: setup demo test test-live check eval bench
 
 setup: $(VENV)/.ready
 
@@ -27,6 +27,9 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+eval: setup
+	$(BIN)/python -m benchmarks.eval_crossover
 
 bench: setup
 	$(BIN)/python -m benchmarks

@@ -213,6 +213,8 @@ def _place(concurrency: float, crossover: CrossoverNow) -> tuple[LiveVerdict, st
         return LiveVerdict.BELOW, ""
     if crossover.high is not None and concurrency > crossover.high:
         return LiveVerdict.ABOVE, ""
+    if crossover.high is None and top is not None and concurrency > top:
+        return LiveVerdict.UNKNOWN, f"the crossover's upper edge is open and nothing was measured above {top:.3g}"
     return LiveVerdict.INSIDE, "inside the crossover's interval: a tie within what the sweep could tell"
 
 

@@ -22,11 +22,11 @@ def crossover_lines(result: Crossover) -> list[str]:
             )
         lines.extend(f"    {reason.text}" for reason in arm.reasons)
     for best in result.best:
-        sure = "" if best.confident else " (within the noise)"
-        lines.append(
-            f"fastest from {number(best.start)} to {number(best.end)} {unit}: "
-            f"{best.arm}, by {best.margin_pct:.0f}%{sure}"
-        )
+        span = f"from {number(best.start)} to {number(best.end)} {unit}: {best.arm}"
+        if best.confident:
+            lines.append(f"fastest {span}, by {best.margin_pct:.0f}%")
+        else:
+            lines.append(f"no clear winner {span} is the simplest of those within the noise")
     return lines
 
 

@@ -38,12 +38,6 @@ SECOND = '\n[[endpoint]]\nname = "other"\nurl = "http://127.0.0.1:8002"\n'
             "refuse every run",
         ),
         ('name = "off"', 'name = "off"\nspeculation = true', 'endpoint[0] "chat".arm[0] "off".speculation', "baseline"),
-        (
-            'url = "http://127.0.0.1:8001"',
-            'url = "http://127.0.0.1:8000"',
-            'endpoint[0] "chat".arm[1] "k3".url',
-            "both on and off",
-        ),
         ('url_env = "ONCALL"', "", 'channel[0] "oncall"', "needs an address"),
         ('url_env = "ONCALL"', 'url_env = "A"\nurl_file = "b"', 'channel[0] "oncall".url_file', "at once"),
         ('name = "chat"', 'name = "chat"\nca_file = "ca.pem"', 'endpoint[0] "chat".ca_file', "there is no file"),
@@ -102,6 +96,8 @@ def test_oddities_are_notes_and_load(tmp_path: Path) -> None:
     assert set(notes) == {"ladder", "repeats", "schedule"}
     assert "write repeats = 4" in notes["repeats"].suggestion
     assert "12:00" in notes["schedule"].message
+    same = sound(tmp_path, SOUND.replace('url = "http://127.0.0.1:8001"', 'url = "http://127.0.0.1:8000"'))
+    assert "both on and off" in same.notes[0].message
     empty = sound(tmp_path, "")
     assert "nothing to watch" in empty.notes[0].message
 
