@@ -45,8 +45,12 @@ def pack_counts(histograms: Mapping[str, Histogram]) -> bytes:
     return zlib.compress(_dump([_pack(h) for h in histograms.values()]).encode(), 1)
 
 
-def unpack_histograms(edges: str, counts: bytes) -> dict[str, Histogram]:
-    """What `pack_edges` and `pack_counts` took apart."""
+@lru_cache(maxsize=4096)
+def unpack_histograms(edges: str, counts: bytes) -> Mapping[str, Histogram]:
+    """What `pack_edges` and `pack_counts` took apart.
+
+    Remembered, because the live window is read again at every evaluation and all but its newest page are old friends.
+    """
     packed = json.loads(zlib.decompress(counts))
     return {name: _unpack(bounds, one) for (name, bounds), one in zip(_edges(edges), packed, strict=True)}
 

@@ -209,6 +209,16 @@ async def test_no_answer_is_a_failure_after_which_the_message_comes_again(store:
         assert await bench.round(5.0) == 1
 
 
+async def test_a_channel_that_is_down_is_tried_once_a_round_however_much_waits(store: Store) -> None:
+    for n in range(6):
+        fire(store, f"a{n}")
+    async with WebhookSink([500] * 3) as sink, Bench(store, sink) as bench:
+        for now_s in (0.0, 1.0, 2.0, 5.0, 6.0, 15.0, 16.0):
+            await bench.round(now_s)
+        assert told(sink) == [("a0 firing",), ("a1 firing",), ("a2 firing",)]
+        assert await bench.round(100.0) == 6
+
+
 async def test_a_message_that_is_always_refused_does_not_hold_up_the_rest(store: Store) -> None:
     fire(store)
     async with WebhookSink([500, 500]) as sink, Bench(store, sink) as bench:

@@ -41,11 +41,14 @@ def test_a_bucket_in_which_nothing_was_scraped_has_no_point(store: Store) -> Non
 
 
 def test_failed_scrapes_leave_a_gap_and_no_rate_reaches_across(store: Store) -> None:
-    readings = [a_reading(at_s=t, engines=(steady(t),)) for t in (0.0, 5.0, 30.0)]
-    append_readings(store, [*readings, *(a_failed_reading(at_s=t) for t in (10.0, 15.0, 20.0, 25.0))], {})
-    samples = history(store, "chat", 0.0, 6)
-    assert [s.at_s for s in samples] == [2.5, 7.5, 27.5]
-    assert [s.output_tok_s for s in samples] == [None, pytest.approx(20.0), None]
+    readings = [a_reading(at_s=t, engines=(steady(t),)) for t in (0.0, 5.0, 15.0, 20.0)]
+    append_readings(store, [*readings, a_failed_reading(at_s=10.0)], {})
+    samples = history(store, "chat", 0.0, 4, until_s=20.0)
+    assert [s.at_s for s in samples] == [2.5, 7.5, 17.5]
+    alone = history(store, "chat", 0.0, 5, until_s=25.0)
+    assert [(s.at_s, s.output_tok_s) for s in alone] == [
+        (2.5, None), (7.5, pytest.approx(20.0)), (17.5, None), (22.5, pytest.approx(20.0)),
+    ]  # fmt: skip
 
 
 def test_a_restart_ends_a_stretch_instead_of_making_a_negative_rate(store: Store) -> None:
