@@ -91,7 +91,9 @@ class ClosedLoop:
         """Wait for running requests, then cut off the rest; gives how many were cut off."""
         self.stop_launching()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=timeout_s)
+            done, _ = await asyncio.wait(self._tasks, timeout=timeout_s)
+            for task in done:
+                task.result()
         cut_off = self.in_flight
         await self._cancel()
         return cut_off
@@ -99,12 +101,10 @@ class ClosedLoop:
     async def aclose(self) -> None:
         """Close every stream and connection, within about two seconds."""
         await self._cancel()
-        closing = [asyncio.create_task(client.aclose()) for client in self._clients]
-        if closing:
-            await asyncio.wait(closing, timeout=CLOSE_S)
-            for task in closing:
-                task.cancel()
+        closing = [client.aclose() for client in self._clients]
         self._clients = []
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*closing, return_exceptions=True), CLOSE_S)
 
     async def _cancel(self) -> None:
         self._stopping.set()

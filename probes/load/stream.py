@@ -61,7 +61,7 @@ class Flight:
             if self.output_tokens is None and isinstance(usage, dict):
                 self.prompt_tokens = _count(usage.get("prompt_tokens"))
                 self.output_tokens = _count(usage.get("completion_tokens"))
-            choices = event.get("choices")
+            choices = _choices(event)
             if choices:
                 self.last_s = max(at_s, self.last_s or at_s)
                 self.finish = self.finish or choices[0].get("finish_reason")
@@ -164,19 +164,22 @@ def _raise_if_error(event: Mapping[str, Any]) -> None:
     if fault:
         message = fault.get("message", fault) if isinstance(fault, dict) else fault
         raise StreamFault(f"the server broke off: {' '.join(str(message).split())[:_SHOWN_CHARS]}")
-    if any(choice.get("finish_reason") == "error" for choice in event.get("choices") or ()):
+    if any(choice.get("finish_reason") == "error" for choice in _choices(event)):
         raise StreamFault("the server broke off with finish reason error")
 
 
 def _has_token(event: Mapping[str, Any], *, chat: bool) -> bool:
     """Completions servers send a choice only with tokens; chat servers open with an empty role message."""
+    choices = _choices(event)
+    if not choices or not chat:
+        return bool(choices)
+    delta = choices[0].get("delta")
+    return isinstance(delta, dict) and any(value for key, value in delta.items() if key != "role")
+
+
+def _choices(event: Mapping[str, Any]) -> list[dict[str, Any]]:
     choices = event.get("choices")
-    if not choices:
-        return False
-    if not chat:
-        return True
-    delta = choices[0].get("delta") or {}
-    return any(value for key, value in delta.items() if key != "role")
+    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
 
 
 def _count(value: object) -> int | None:

@@ -26,11 +26,15 @@ class Climb:
         return self._todo[0] if self._todo else None
 
     def finish(self, cell: Cell, took_s: float) -> None:
-        """Take a finished cell; an arm that hit its admission limit climbs no further than this rung."""
+        """Take a finished cell; an arm that hit its admission limit climbs no further than this rung.
+
+        One void cell does not decide that (a stall may have filled the queue), two do.
+        """
         self._todo.pop(0)
         self.cells.append(cell)
         self._seconds.append(took_s)
-        if any(note.code == "limited" for note in cell.notes):
+        limited = [one for one in self.cells if one.arm == cell.arm and _is_limited(one)]
+        if _is_limited(cell) and (cell.valid or len(limited) > 1):
             self._todo = [slot for slot in self._todo if slot.arm != cell.arm or slot.rung <= cell.rung]
 
     @property
@@ -77,6 +81,10 @@ class Climb:
         reasons = sorted({reason.text for cell in self.cells for reason in cell.void})
         missing = [arm.name for arm in self._plan.arms if arm.name not in valid]
         return f"no valid cell of {', '.join(missing)}" + (f" ({'; '.join(reasons)})" if reasons else "")
+
+
+def _is_limited(cell: Cell) -> bool:
+    return any(note.code == "limited" for note in cell.notes)
 
 
 def _same(cells: Iterable[Cell], code: str) -> str | None:

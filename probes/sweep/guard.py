@@ -34,3 +34,5 @@ async def guarded(work: Coroutine[Any, Any, T], stop_reason: Callable[[], str | 
         if not task.done():
             task.cancel()
             await asyncio.wait({task})
+            if not task.cancelled():
+                task.exception()  # the reason to stop is told, not what went wrong in clearing up after it

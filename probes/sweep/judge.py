@@ -21,6 +21,9 @@ ERROR_SHARE_MAX = 0.02
 """Above this share of failed requests the load was not the planned one."""
 TOKEN_MISMATCH_MAX = 0.02
 """Server counter against client usage, idle to idle."""
+RATES_APART_MAX = 0.10
+"""Server counter against client usage inside the window; the client spreads tokens evenly, stalls and short windows
+do not, so this is a remark only."""
 FILLED_MIN = 0.90
 """Measured concurrency over clients: below it the rung was not reached."""
 GAUGE_APART_MAX = 0.15
@@ -134,7 +137,9 @@ def _concurrency(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
 
 def _prefix(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     if cell.prefix_hit_ratio is not None and cell.prefix_hit_ratio > PREFIX_HITS_MAX:
-        text = f"{cell.prefix_hit_ratio:.0%} of prompt tokens came from the prefix cache; salted ones should not"
+        text = (
+            f"{cell.prefix_hit_ratio:.0%} of prompt tokens came from the prefix cache, though every request is salted"
+        )
         yield Reason("prefix_hits", text)
 
 
@@ -194,6 +199,10 @@ def _remarks(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     if cell.window_s is not None and cell.server_tok_s is None:
         text = "the server shows no output-token counter that moves with every step; the client's count is used"
         yield Reason("server_counter_missing", text)
+    server, client = cell.server_tok_s, cell.client_tok_s
+    if server is not None and client is not None and abs(server - client) > RATES_APART_MAX * max(server, client):
+        text = f"in the window the server counted {server:.0f} tok/s, the requests' own times say {client:.0f}"
+        yield Reason("rates_apart", text)
     if not evidence.was_idle:
         text = "the server was not seen idle before and after the cell, so totals may hold other requests"
         yield Reason("not_idle", text)

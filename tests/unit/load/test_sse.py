@@ -18,7 +18,9 @@ def read_all(chunks: list[bytes]) -> list[bytes]:
 
 
 @given(
-    payloads=st.lists(st.text(st.characters(exclude_characters="\r\n"), min_size=1, max_size=30), max_size=8),
+    payloads=st.lists(
+        st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), min_size=1, max_size=30), max_size=8
+    ),
     eol=st.sampled_from(["\n", "\r\n"]),
     noise=st.sampled_from(["", ": ping", "event: x", "id: 4"]),
     cuts=st.lists(st.integers(0, 400), max_size=30),

@@ -35,6 +35,17 @@ def test_an_arm_at_its_limit_finishes_the_rung_and_climbs_no_further() -> None:
     assert climb.done == climb.total == 10
 
 
+def test_one_void_cell_does_not_end_the_climb_but_two_do() -> None:
+    climb = Climb(plan(ladder=(1, 2), repeats=2))
+    void = (Reason("client_limit", "busy"),)
+    play(climb, notes=LIMITED, void=void)
+    assert climb.total == 8
+    play(climb)
+    play(climb)
+    play(climb, notes=LIMITED, void=void)
+    assert climb.total == 6
+
+
 def test_the_time_left_follows_measured_cells() -> None:
     climb = Climb(plan(ladder=(1, 2), repeats=2))
     assert climb.eta_s is None

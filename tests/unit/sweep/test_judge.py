@@ -136,6 +136,14 @@ def test_late_sends_do_not_count_as_reaching_the_server() -> None:
     assert codes(assemble(with_late_sends()))[0] == {"client_limit", "concurrency_mismatch"}
 
 
+def with_a_stall() -> Evidence:
+    given = evidence()
+    assert given.end is not None
+    tokens = given.end.engines[0].generation_tokens or 0.0
+    end = replace(given.end, engines=(replace(given.end.engines[0], generation_tokens=tokens - RATE * 2),))
+    return replace(given, end=end, samples=(*given.samples[:-2], end))
+
+
 @pytest.mark.parametrize(
     ("given", "code"),
     [
@@ -144,6 +152,7 @@ def test_late_sends_do_not_count_as_reaching_the_server() -> None:
         (fail_one(evidence(), 0.0125), "few_errors"),
         (replace(evidence(), was_idle=False), "not_idle"),
         (replace(evidence(), cut_off=2), "drain_cut_off"),
+        (with_a_stall(), "rates_apart"),
         (replace(evidence(), health=ClientHealth(30.0, 0.1)), "latency_coarse"),
     ],
 )
@@ -183,8 +192,7 @@ def test_a_page_that_does_not_tell_leaves_the_baseline_unverified() -> None:
 
 
 def test_a_short_window_is_not_void_for_being_short() -> None:
-    cell = assemble(with_window(0.5))
-    assert codes(cell) == (set(), set())
+    assert assemble(with_window(0.5)).void == ()
 
 
 def test_totals_are_not_compared_where_requests_were_cut_off() -> None:
