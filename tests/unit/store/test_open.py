@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -168,3 +169,14 @@ def test_processes_that_start_at_once_all_get_a_whole_store(tmp_path: Path) -> N
         starter.stdin.close()
         starter.stdin = None
     assert [starter.communicate()[0] for starter in starters] == ["0\n"] * 4
+
+
+def test_threads_of_one_process_share_a_store_without_mixing_transactions(store: Store) -> None:
+    def append(thread: int) -> None:
+        for n in range(20):
+            append_readings(store, [a_reading(f"e{thread}", float(n)), a_reading(f"f{thread}", float(n))], {})
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(append, range(4)))
+    for thread in range(4):
+        assert [len(load_readings(store, f"{kind}{thread}", 0)) for kind in "ef"] == [20, 20]

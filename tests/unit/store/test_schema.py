@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from monitor.store.db import Store
+from monitor.store.migrations import STEPS, migrations
 
 RELEASED = {
     "alert_states": "endpoint rule phase pending_since_s firing_since_s clear_since_s alert_id evaluated_at_s "
@@ -38,3 +39,8 @@ def test_the_live_window_is_found_by_key(store: Store) -> None:
         assert [row["detail"] for row in plan] == [
             f"SEARCH {table} USING PRIMARY KEY (endpoint=? AND at_s>? AND at_s<?)"
         ]
+
+
+def test_every_step_is_known_by_name_so_that_a_newer_one_is_not(store: Store) -> None:
+    assert tuple(step.name for step in migrations.applied(store.db)) == STEPS
+    assert migrations.pending(store.db) == []
