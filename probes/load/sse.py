@@ -28,13 +28,10 @@ class SseReader:
     def feed(self, chunk: bytes) -> list[bytes]:
         """Data payloads completed by this read, in order."""
         data = self._tail + chunk if self._tail else chunk
-        held = b""
         if b"\r" in data:
-            if data.endswith(b"\r"):
-                data, held = data[:-1], b"\r"
             data = data.replace(b"\r\n", b"\n")
         parts = data.split(b"\n\n")
-        self._tail = parts.pop() + held
+        self._tail = parts.pop()
         if len(self._tail) > MAX_EVENT_BYTES:
             raise EventTooLarge(f"an event of more than {MAX_EVENT_BYTES} bytes without an end")
         return [payload for part in parts if (payload := _payload(part)) is not None]
