@@ -34,7 +34,7 @@ class Sampling:
 GREEDY = Sampling(temperature=0.0, max_tokens=256)
 """Dummy weights repeat themselves: the n-gram drafter is right nine times out of ten."""
 SAMPLED = Sampling(temperature=1.0, max_tokens=128)
-"""Dummy weights sample evenly from the vocabulary: drafts come in every third step and are nearly never accepted.
+"""Dummy weights sample evenly from the vocabulary: every third or fourth step drafts, and is nearly never right.
 One token in 512 ends an answer, so about every fifth ends by itself."""
 
 

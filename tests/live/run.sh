@@ -21,4 +21,5 @@ elif [ "$status" -ne 69 ]; then
     echo "tests/live/install_vllm.sh ended with status $status" >&2
     exit "$status"
 fi
-exec .venv/bin/python -m pytest tests/live -m live "$@"
+# Server logs, configs and results of the last run stay in .live/pytest.
+exec .venv/bin/python -m pytest tests/live -m live --basetemp=.live/pytest "$@"
