@@ -28,7 +28,7 @@ from monitor.service.statuses import StoredReadings, all_statuses, fingerprint_o
 from monitor.service.sweep_child import SweepChildren
 from monitor.store.db import Store
 from monitor.store.identities import save_identity
-from monitor.store.intents import claim_next, finish_intent
+from monitor.store.intents import claim_next, finish_intent, pending
 from monitor.store.outbox import recent_deliveries
 from monitor.store.readings import append_readings
 from monitor.store.retention import prune
@@ -63,7 +63,7 @@ class Daemon:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then readings in memory are flushed and running sweeps are ended and marked."""
-        settle_dead_sweeps(self._store, self._clock())
+        self._settle()
         scrape = self._config.scrape
         loops = ScrapeLoops(
             self._targets,
@@ -98,6 +98,13 @@ class Daemon:
             self._exporter.stop()
             for channel in self._channels.values():
                 await channel.aclose()
+
+    def _settle(self) -> None:
+        """Write the end of what an earlier daemon left open."""
+        settle_dead_sweeps(self._store, self._clock())
+        for intent in pending(self._store, "sweep"):
+            if intent.claimed_at_s is not None:
+                finish_intent(self._store, intent.id, self._clock(), "exit 1: the daemon that took it died")
 
     async def _every(self, period_s: float, work: Callable[[], Awaitable[None]]) -> None:
         failing = ""

@@ -44,44 +44,25 @@ def begin_sweep(
 
     Raises SweepRunning where the pool has one (a dead one must be marked with `mark_died` first), else StoreError.
     """
-    with store.write():
+    with store.write() as db:
         running = store.row("SELECT * FROM sweeps WHERE pool = ? AND outcome = 'running'", (pool,))
         if running is not None:
             raise SweepRunning(store, running)
-        return _insert(
-            store, pool=pool, endpoint=endpoint, started_at_s=started_at_s, ended_at_s=None, outcome="running",
-            reason="", trigger=trigger, who=who, pid=pid, host=host, baseline=baseline, live_arm=live_arm, plan=plan,
-            exit_code=None,
-        )  # fmt: skip
-
-
-def record_refusal(
-    store: Store,
-    *,
-    pool: str,
-    endpoint: str,
-    at_s: float,
-    trigger: str,
-    who: str,
-    pid: int,
-    host: str,
-    baseline: str,
-    live_arm: str | None,
-    plan: Mapping[str, object],
-    reason: str,
-    exit_code: int = 3,
-) -> int:
-    """Record a sweep that was not allowed to start, so that the screens can say why; returns its id."""
-    return _insert(
-        store, pool=pool, endpoint=endpoint, started_at_s=at_s, ended_at_s=at_s, outcome="refused", reason=reason,
-        trigger=trigger, who=who, pid=pid, host=host, baseline=baseline, live_arm=live_arm, plan=plan,
-        exit_code=exit_code,
-    )  # fmt: skip
-
-
-def _insert(store: Store, *, plan: Mapping[str, object], **columns: object) -> int:
-    with store.write() as db:
-        row = {**columns, "fingerprint": "", "plan": to_text(plan)}
+        row = {
+            "pool": pool,
+            "endpoint": endpoint,
+            "started_at_s": started_at_s,
+            "outcome": "running",
+            "reason": "",
+            "trigger": trigger,
+            "who": who,
+            "pid": pid,
+            "host": host,
+            "fingerprint": "",
+            "baseline": baseline,
+            "live_arm": live_arm,
+            "plan": to_text(plan),
+        }
         return int(str(db.table("sweeps").insert(row).last_pk))
 
 

@@ -22,7 +22,6 @@ from monitor.store.sweeps import (
     load_cells,
     mark_died,
     recent_sweeps,
-    record_refusal,
     running_sweeps,
     set_progress,
 )
@@ -85,7 +84,8 @@ def test_a_dead_sweep_says_so_and_an_ended_one_is_left_alone(store: Store) -> No
 
 
 def test_a_refusal_is_a_sweep_with_its_reason(store: Store) -> None:
-    refused = record_refusal(store, pool="chat-70b", at_s=50.0, reason="12 requests are in the system", **WHO)
+    refused = begin(store)
+    end(store, refused, outcome="refused", reason="12 requests are in the system", exit_code=3, result=None)
     record = get_sweep(store, refused)
     assert record is not None
     assert (record.outcome, record.reason, record.exit_code) == ("refused", "12 requests are in the system", 3)
