@@ -6,19 +6,23 @@ Closed loop: a request that ends is replaced at once, as the clients of a sweep 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import exp, log
+from random import Random
+from statistics import NormalDist
 
 import numpy as np
 
-from probes.sim.engine import Engine, Output
+from probes.sim.engine import OUTPUT_LOG_SD, Engine, Output
 from probes.sim.model import PROMPT_TOKENS
 from probes.sim.request import Request
 from probes.sim.spec import SimSpec
 
 REQUEST_STEPS = 60_000
 """Request-steps per point: leaves about 0.3% of sampling error in the throughput."""
+FINE_STEPS = 1000
+STRATA = 64
 WARM_SHARE = 0.25
 GENERATIONS = 6
 """At least so many requests per client; the warm-up covers the first ones, which start in step."""
@@ -64,6 +68,17 @@ class ClosedLoop:
                 self._engine.add(request)
 
 
+def _even_lengths(mean_tokens: float) -> Iterator[int]:
+    """Natural lengths without luck: each round takes every 64th part of the distribution once, in another order."""
+    mu = log(mean_tokens) - OUTPUT_LOG_SD**2 / 2
+    lengths = NormalDist(mu, OUTPUT_LOG_SD)
+    rng = Random(0)
+    while True:
+        shares = [(index + rng.random()) / STRATA for index in range(STRATA)]
+        rng.shuffle(shares)
+        yield from (max(1, round(exp(lengths.inv_cdf(share)))) for share in shares)
+
+
 def throughput_tok_s(
     spec: SimSpec,
     concurrency: int,
@@ -75,7 +90,8 @@ def throughput_tok_s(
     """Output tok/s of all engines with `concurrency` requests in the system of each, `time_scale` included."""
     engine = Engine(replace(spec, start_noise=0.0, step_noise=0.0))
     cap = min(max_tokens, spec.context_limit - prompt_tokens)
-    loop = ClosedLoop(engine, concurrency, lambda now_s: Request(prompt_tokens, cap, engine.natural_stop(), now_s))
+    lengths = _even_lengths(spec.mean_output_tokens)
+    loop = ClosedLoop(engine, concurrency, lambda now_s: Request(prompt_tokens, cap, next(lengths), now_s))
     per_request = spec.mean_output_tokens / (1.0 + sum(spec.acceptance[: spec.k]))
     total = max(request_steps, int(GENERATIONS * concurrency * per_request))
     warm = int(total * WARM_SHARE)
@@ -121,7 +137,8 @@ def true_crossover(
 ) -> float | None:
     """Requests per engine above which the arm is slower; None where it wins at every load the server admits.
 
-    Brackets the crossing on a doubling ladder, then fits a line to log speedup over log concurrency around it.
+    Brackets the crossing on a doubling ladder, then smooths log speedup by a parabola in log concurrency around it,
+    because the curve bends there: steep below, flat above.
     """
 
     def speedup(concurrency: int) -> float:
@@ -142,8 +159,9 @@ def true_crossover(
         low, high = high, min(2 * high, spec_off.max_num_seqs)
     if high == 1:
         return 1.0
-    ladder = sorted({max(1, round(low * (high / low) ** (step / 6))) for step in range(-1, 8)})
+    ladder = sorted({max(1, round(low * (high / low) ** (step / 6))) for step in range(-2, 9)})
     x = np.log(ladder)
-    y = np.log([speedup(concurrency) for concurrency in ladder])
-    slope, offset = np.polyfit(x, y, 1)
-    return exp(float(-offset / slope)) if slope < 0 else exp((log(low) + log(high)) / 2)
+    curve = np.polynomial.Polynomial.fit(x, np.log([speedup(concurrency) for concurrency in ladder]), 2)
+    fine = np.linspace(x[0], x[-1], FINE_STEPS)
+    slower = np.flatnonzero(curve(fine) < 0.0)
+    return exp(float(fine[slower[0]])) if len(slower) else float(high)
