@@ -37,7 +37,7 @@ async def start_sim(arms: list[str], *, crossover: float | None, seed: int, time
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
             line = await process.stdout.readline()
-            urls = json.loads(line)["urls"]
+            urls = json.loads(line)["arms"]
     except (TimeoutError, ValueError, KeyError):
         await end(process)
         words = (await process.stderr.read()).decode(errors="replace")[-500:]
