@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +74,15 @@ class Site:
         )
         return path
 
+    def in_system(self) -> int:
+        """Requests running or waiting on either server."""
+        engines = [*self.off.engines, *self.on.engines]
+        return sum(len(e.running) + len(e.waiting) for e in engines)
+
+    def prompts_seen(self) -> int:
+        """Prompt tokens that either server has computed so far: zero where nobody asked anything."""
+        return sum(e.counters.prompt_tokens for e in [*self.off.engines, *self.on.engines])
+
     def store(self) -> Store:
         return open_store(self.folder / "specwatch.db")
 
@@ -81,10 +90,10 @@ class Site:
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     """Servers that cross at about 8 concurrent requests."""
-    shared = {"crossover": 8.0, "mean_output_tokens": 24.0, "seed": 3}
+    spec = SimSpec(k=3, crossover=8.0, mean_output_tokens=24.0, seed=3)
     async with AsyncExitStack() as stack:
-        off = await stack.enter_async_context(SimServer(SimSpec(k=0, **shared)))
-        on = await stack.enter_async_context(SimServer(SimSpec(k=3, **shared)))
+        off = await stack.enter_async_context(SimServer(replace(spec, k=0)))
+        on = await stack.enter_async_context(SimServer(spec))
         sink = await stack.enter_async_context(WebhookSink())
         made = Site(tmp_path, off, on, sink)
         made.write_config()

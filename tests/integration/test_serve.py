@@ -59,7 +59,7 @@ async def test_the_whole_loop_alerts_once_and_resolves_once(site: Site) -> None:
             tagged = [r for r in load_readings(store, "chat", 0.0) if r.sweep_id is not None]
             assert tagged, "readings during a sweep carry its id"
 
-        await site.on.set_traffic(26)
+        site.on.traffic.set_clients(26)
         await site.sink.wait_for(1, timeout_s=60)
         code, out, err = await specwatch_async("once", "--json", cwd=site.folder)
         seen = json.loads(out)["endpoints"][0]
@@ -70,11 +70,11 @@ async def test_the_whole_loop_alerts_once_and_resolves_once(site: Site) -> None:
         assert seen["concurrency"] == pytest.approx(26, rel=0.15)
         assert seen["speedup_now"] < 1
 
-        await site.on.set_traffic(1)
+        site.on.traffic.set_clients(1)
         await site.sink.wait_for(2, timeout_s=60)
         with site.store() as store:
             assert [e.kind for e in recent_events(store, 10)] == ["resolved", "firing"]
-        await site.on.set_traffic(0)
+        site.on.traffic.set_clients(0)
         assert daemon.poll() is None
     assert [body["status"] for body in site.sink.bodies] == ["firing", "resolved"]
     firing = site.sink.bodies[0]
@@ -148,7 +148,7 @@ async def test_a_running_sweep_ends_when_told_and_leaves_the_servers_idle(site: 
     ended = newest_sweep(site, "aborted")
     assert ended is not None
     assert ended.reason
-    await until(lambda: site.off.in_system() + site.on.in_system() == 0, "idle servers", 10)
+    await until(lambda: site.in_system() == 0, "idle servers", 10)
 
 
 async def test_pause_holds_every_sweep_and_resume_lets_it_go(site: Site) -> None:
@@ -160,17 +160,17 @@ async def test_pause_holds_every_sweep_and_resume_lets_it_go(site: Site) -> None
         assert code == 3
         assert "launch day" in out
     assert (await specwatch_async("pause", "--resume", cwd=site.folder))[0] == 0
-    assert site.on.in_system() == 0
+    assert site.in_system() == 0
 
 
 async def test_the_gate_refuses_a_busy_pool_and_says_why(site: Site) -> None:
-    await site.on.set_traffic(6)
+    site.on.traffic.set_clients(6)
     code, out, _ = await specwatch_async("sweep", "chat-8b", cwd=site.folder)
     assert code == 3
     assert "live traffic" in out
     refused = newest_sweep(site, "refused")
     assert refused is not None
-    await site.on.set_traffic(0)
+    site.on.traffic.set_clients(0)
 
 
 async def test_users_who_arrive_during_a_sweep_end_it(site: Site) -> None:
@@ -181,22 +181,22 @@ async def test_users_who_arrive_during_a_sweep_end_it(site: Site) -> None:
             return found is not None and found.progress is not None and found.progress.phase == "cells"
 
         await until(loading, "the first cell")
-        await site.off.set_traffic(8)
-        await site.on.set_traffic(8)
+        site.off.traffic.set_clients(8)
+        site.on.traffic.set_clients(8)
         assert sweep.wait(timeout=60) == 4
     ended = newest_sweep(site, "aborted")
     assert ended is not None
-    await site.off.set_traffic(0)
-    await site.on.set_traffic(0)
+    site.off.traffic.set_clients(0)
+    site.on.traffic.set_clients(0)
 
 
 async def test_arms_that_are_swapped_get_no_load(site: Site) -> None:
     site.write_config(off=site.on.url, on=site.off.url)
-    before = site.on.requests_seen() + site.off.requests_seen()
+    before = site.prompts_seen()
     code, out, _ = await specwatch_async("sweep", "chat-8b", "--now", cwd=site.folder)
     assert code == 5
     assert "swapped" in out
-    assert site.on.requests_seen() + site.off.requests_seen() == before
+    assert site.prompts_seen() == before
 
 
 async def test_an_arm_that_does_not_draft_voids_its_cells(site: Site) -> None:
@@ -226,7 +226,7 @@ async def test_our_own_metrics_page_tells_what_the_screens_tell(site: Site) -> N
     site.write_config(port=port)
     with running("serve", cwd=site.folder, log=site.folder / "serve.log"):
         await until(lambda: scraped(site), "a first reading")
-        await site.on.set_traffic(4)
+        site.on.traffic.set_clients(4)
 
         async def page() -> str:
             async with make_client(timeout_s=5) as client:
@@ -239,7 +239,7 @@ async def test_our_own_metrics_page_tells_what_the_screens_tell(site: Site) -> N
             text = await page()
     assert 'specwatch_endpoint_state{endpoint="chat",pool="chat-8b",state="ok"} 1.0' in text
     assert 'specwatch_verdict{endpoint="chat",pool="chat-8b",verdict="unknown"} 1.0' in text
-    await site.on.set_traffic(0)
+    site.on.traffic.set_clients(0)
 
 
 def _free_port() -> int:
