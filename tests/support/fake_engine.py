@@ -100,7 +100,6 @@ class FakeEngine:
         self.open_streams = 0
         self.metrics_reads = 0
         self.finished = 0
-        self.first_token_delays_s: list[float] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self.url = ""
@@ -205,7 +204,7 @@ class FakeEngine:
         await _answer(writer, status, kind, text)
 
     async def _stream(self, writer: asyncio.StreamWriter, *, chat: bool) -> bool:
-        number, arrived_s, faults = len(self.requests), time.monotonic(), self.faults
+        number, faults = len(self.requests), self.faults
         if faults.refuse_every and number % faults.refuse_every == 0:
             await _answer(writer, 500, "application/json", '{"error":{"message":"out of luck"}}')
             return True
@@ -228,8 +227,6 @@ class FakeEngine:
             while request.sent == 0 or request.left > 0 or not request.out.empty():
                 tokens = await request.out.get()
                 last = request.left <= 0 and request.out.empty()
-                if len(self.first_token_delays_s) < number:
-                    self.first_token_delays_s.append(time.monotonic() - arrived_s)
                 if faults.break_every and number % faults.break_every == 0:
                     writer.transport.abort()
                     return False

@@ -21,13 +21,15 @@ BUSY_MACHINE = {"client_limit"}
 """A test machine may really be too busy; then the cell says so and nothing else may be said."""
 
 
-async def measure(engine: FakeEngine, name: str = "off", clients: int = 3, max_foreign: float = 1.0) -> Cell:
+async def measure(
+    engine: FakeEngine, name: str = "off", clients: int = 3, max_foreign: float = 1.0, cell_s: float = 0.5
+) -> Cell:
     the_arm = arm(name, engine.url)
     job = CellJob(
         slot=CellSlot(name, clients, 0, 0),
         arm=the_arm,
         model="tiny",
-        cell_s=0.5,
+        cell_s=cell_s,
         load=LoadSpec(max_tokens=64),
         prompts=PROMPTS,
         nonce="n0nce",
@@ -111,6 +113,19 @@ async def test_one_remark_leaves_the_cell_valid(code: str, engine: FakeEngine) -
         assert code in {note.code for note in cell.notes}
         assert codes(cell) == set(), cell.void
         assert cell.output_tok_s is not None
+
+
+@pytest.mark.parametrize(
+    ("code", "faults"),
+    [("engines_uneven", Faults(uneven=True)), ("concurrency_mismatch", Faults(gauge_factor=0.5))],
+)
+async def test_gauges_that_contradict_void_a_cell_with_enough_polls(code: str, faults: Faults) -> None:
+    async with fake_engine(FakeEngine(engines=2, step_s=0.02, faults=faults)) as engine:
+        cell = await measure(engine, clients=4, cell_s=2.8)
+        assert code in codes(cell), (cell.void, cell.notes)
+        assert cell.engine_count == 2
+        assert cell.concurrency is not None
+        assert cell.concurrency <= 2.0
 
 
 async def test_others_requests_break_the_cell_off_and_close_its_streams() -> None:
