@@ -30,7 +30,7 @@ GAUGE_APART_MAX = 0.15
 """Polled gauges against Little's law; polling waves that move in step reads up to 20% low."""
 GAUGE_APART_REQUESTS = 0.5
 """Slack of that check: at one or two clients a few polls between requests are chance."""
-GAUGE_SAMPLES_MIN = 10
+GAUGE_SAMPLES_MIN = 8
 """Polls below which the gauges' mean says nothing."""
 PREFIX_HITS_MAX = 0.05
 """Every request is salted, so the target is 0."""
