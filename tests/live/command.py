@@ -54,20 +54,23 @@ def sweep(config: Path) -> Ran:
 
 
 @contextmanager
-def traffic(*urls: str, clients: int = 2, temperature: float = 0.0) -> Iterator[None]:
-    """Keep that many requests in flight on every URL while the block runs; begins when each URL has answered once."""
+def traffic(*urls: str, clients: int = 4, temperature: float = 0.0) -> Iterator[None]:
+    """Keep that many requests in flight on every URL while the block runs; begins when each URL has answered once.
+
+    Long answers of different lengths: two scrapes of an overloaded machine must not both fall between requests.
+    """
     stop = Event()
-    texts = prompts(60)
-    options = {"temperature": temperature, "max_tokens": 128}
+    texts = prompts(40)
 
     def client(url: str, number: int) -> None:
+        options = {"temperature": temperature, "max_tokens": 384 + 64 * number}
         turn = number
         while not stop.is_set():
             complete(url, f"{number}-{turn} {texts[turn % len(texts)]}", options)
             turn += clients
 
     for url in urls:
-        complete(url, texts[0], options)
+        complete(url, texts[0], {"temperature": temperature, "max_tokens": 16})
     threads = [Thread(target=client, args=(url, number)) for url in urls for number in range(clients)]
     for thread in threads:
         thread.start()

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.live
 
 GENERATED = "vllm:generation_tokens_total"
 DRAFTS = "vllm:spec_decode_num_drafts_total"
+CLIENTS = 4
+"""Of the live traffic; within the ladder."""
 BUSY_MACHINE = {"client_limit", "concurrency_mismatch"}
 """What may void a cell here, where load, server and its front end share two cores with whatever else runs."""
 TOKENS_APART = 0.02
@@ -99,24 +101,35 @@ def test_check_names_engine_version_and_k_of_both_arms(servers: Servers, tmp_pat
     assert re.search(r"speculation\s+off", sections["off"])
 
 
-def test_once_tells_the_drafting_server_from_the_plain_one(servers: Servers, tmp_path: Path) -> None:
-    config = write_watch_config(tmp_path, {"plain": servers.off.url, "drafting": servers.ngram.url})
-    with traffic(servers.off.url, servers.ngram.url):
-        ran = specwatch("once", "--json", "--config", config)
+def once_under_load(servers: Servers, directory: Path, *, loaded: str) -> dict[str, dict[str, Any]]:
+    """Both servers as `once` sees them while one of them (two at once would share two cores) has work."""
+    urls = {"plain": servers.off.url, "drafting": servers.ngram.url}
+    with traffic(urls[loaded], clients=CLIENTS):
+        ran = specwatch("once", "--json", "--config", write_watch_config(directory, urls))
     assert ran.status == 2, "nothing was measured yet, so every verdict is unknown: " + ran.said
-    plain, drafting = ran.result["endpoints"]
-    for endpoint in (plain, drafting):
+    endpoints = {endpoint["name"]: endpoint for endpoint in ran.result["endpoints"]}
+    for endpoint in endpoints.values():
         assert endpoint["state"] == "ok", endpoint["reason"]
         assert endpoint["engine"] == "vllm"
         assert endpoint["verdict"] == "unknown"
-        assert 0 < endpoint["concurrency"] <= 2
-    assert plain["speculation"]["configured"] is False
-    assert plain["speculation"]["drafting"] is not True
-    assert plain["speculation"]["k"] is None
-    assert drafting["speculation"]["configured"] is True
-    assert drafting["speculation"]["drafting"] is True
-    assert drafting["speculation"]["k"] == K
-    assert drafting["speculation"]["acceptance_length"] > 1
+    assert 0 < endpoints[loaded]["concurrency"] <= CLIENTS
+    return endpoints
+
+
+def test_once_sees_the_plain_server_work_without_drafting(servers: Servers, tmp_path: Path) -> None:
+    speculation = once_under_load(servers, tmp_path, loaded="plain")["plain"]["speculation"]
+    assert speculation["configured"] is False
+    assert speculation["drafting"] is not True
+    assert speculation["k"] is None
+    assert speculation["acceptance_length"] is None
+
+
+def test_once_sees_the_other_server_draft(servers: Servers, tmp_path: Path) -> None:
+    speculation = once_under_load(servers, tmp_path, loaded="drafting")["drafting"]["speculation"]
+    assert speculation["configured"] is True
+    assert speculation["drafting"] is True
+    assert speculation["k"] == K
+    assert 1 < speculation["acceptance_length"] <= K + 1
 
 
 def test_once_does_not_call_an_idle_server_drafting(servers: Servers, tmp_path: Path) -> None:
@@ -192,7 +205,7 @@ def test_even_sampling_leaves_ngram_nothing_to_win(sampled: Swept) -> None:
 
 def test_once_holds_live_traffic_against_the_sweep_that_won(servers: Servers, greedy: Swept) -> None:
     assert greedy.ngram["verdict"] in ("always_faster", "crosses")
-    with traffic(servers.ngram.url, clients=3):
+    with traffic(servers.ngram.url, clients=CLIENTS):
         ran = specwatch("once", "--json", "--config", greedy.config)
     (endpoint,) = ran.result["endpoints"]
     assert endpoint["live_arm"] == "ngram"
@@ -205,7 +218,7 @@ def test_once_holds_live_traffic_against_the_sweep_that_won(servers: Servers, gr
 
 
 def test_once_calls_traffic_above_where_the_sweep_lost(servers: Servers, sampled: Swept) -> None:
-    with traffic(servers.ngram.url, clients=3, temperature=1.0):
+    with traffic(servers.ngram.url, clients=CLIENTS, temperature=1.0):
         ran = specwatch("once", "--json", "--config", sampled.config)
     (endpoint,) = ran.result["endpoints"]
     assert endpoint["crossover"]["verdict"] == sampled.ngram["verdict"]
