@@ -71,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--max-num-seqs", type=int, default=256)
     made.add_argument("--kv-tokens", type=int, default=114_688)
     made.add_argument("--mean-output-tokens", type=float, default=256.0)
+    made.add_argument("--prompt-cost", type=float, default=1.0, help="scales what a prompt token costs")
     made.add_argument("--model-name", default="sim-8b")
     made.add_argument("--release", default="0.26.0", help="the vLLM version to look like")
     made.add_argument("--profile", type=_profile, help="traffic on the last server: seconds:clients,seconds:clients")
@@ -98,6 +99,7 @@ async def serve(arguments: argparse.Namespace) -> None:
                 max_num_seqs=arguments.max_num_seqs,
                 kv_tokens=arguments.kv_tokens,
                 mean_output_tokens=arguments.mean_output_tokens,
+                prompt_cost=arguments.prompt_cost,
                 model_name=arguments.model_name,
                 version=arguments.release,
             )

@@ -102,7 +102,9 @@ class Engine:
             return None
         stretch = self._stretch
         seconds = self._model.step_s(
-            len(self._decoding) * stretch, self._step_k, sum(chunk for _, chunk in self._prefilling) * stretch
+            len(self._decoding) * stretch,
+            self._step_k,
+            sum(chunk for _, chunk in self._prefilling) * stretch * self.spec.prompt_cost,
         )
         end_s = now_s + seconds * self.noise.factor(now_s) * self.spec.time_scale
         self.noise.busy_until(end_s)

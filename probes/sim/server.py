@@ -118,7 +118,14 @@ class SimServer:
 
     def set_faults(self, **changes: Any) -> Faults:
         """Change some faults. Raises ValueError where one is unknown."""
-        return self.backend.set_faults(changes)
+        return self._change_faults(changes)
+
+    def _change_faults(self, changes: dict[str, Any]) -> Faults:
+        starts = self.backend.starts
+        faults = self.backend.set_faults(changes)
+        if self.backend.starts != starts:
+            self._answered.clear()
+        return faults
 
     def restart(self) -> None:
         """Lose what is in flight and count from zero, with a new start bias."""
@@ -232,7 +239,7 @@ class SimServer:
 
     def _post_faults(self, connection: Connection, request: HttpRequest) -> None:
         def change(data: dict[str, Any]) -> object:
-            faults = self.backend.set_faults(data)
+            faults = self._change_faults(data)
             return {name: getattr(faults, name) for name in faults.__slots__}
 
         self._control(connection, request, change)

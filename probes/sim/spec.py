@@ -46,6 +46,9 @@ class SimSpec:
     token_budget: int = 8192
     """Tokens per step on the unstretched batch axis; chunks long prompts."""
     prefix_caching: bool = True
+    prompt_cost: float = 1.0
+    """Scales what a prompt token costs. Answers much shorter than the fitted 256 tokens need prompts cheaper in
+    proportion, or the server does little but prefill and no arm differs from another."""
 
     def __post_init__(self) -> None:
         if self.k < 0 or self.k > len(self.acceptance):
@@ -56,8 +59,16 @@ class SimSpec:
             raise ValueError(f"acceptance by position is unconditional and never rises, not {self.acceptance}")
         if self.crossover is not None and self.crossover <= 0:
             raise ValueError(f"crossover={self.crossover} must be above 0, or None for a server where speculation wins")
-        if self.time_scale <= 0 or self.mean_output_tokens < 1 or self.engines < 1 or self.max_num_seqs < 1:
-            raise ValueError("time_scale, mean_output_tokens, engines and max_num_seqs must be positive")
+        if (
+            self.prompt_cost < 0
+            or self.time_scale <= 0
+            or self.mean_output_tokens < 1
+            or self.engines < 1
+            or self.max_num_seqs < 1
+        ):
+            raise ValueError(
+                "time_scale, mean_output_tokens, engines and max_num_seqs must be positive, prompt_cost at least 0"
+            )
         if self.kv_blocks < 2 + self.k:
             raise ValueError(f"kv_tokens={self.kv_tokens} does not hold one request")
 
@@ -70,7 +81,7 @@ class SimSpec:
     def stretch(self) -> float:
         """How many requests of the fitted model one request here weighs."""
         crossover = UNREACHABLE * self.max_num_seqs if self.crossover is None else self.crossover
-        return stretch_for(crossover, self.mean_output_tokens)
+        return stretch_for(crossover, self.mean_output_tokens, self.prompt_cost)
 
     @property
     def kv_blocks(self) -> int:

@@ -17,7 +17,15 @@ MISSED_STEPS = 2.0
 """Steps of a request's life without decoding: its prefill, and the step that was running when it came."""
 
 
-def mean_tok_s(k: int, concurrency: float, stretch: float, output_tokens: float, *, model: StepModel = H200) -> float:
+def mean_tok_s(
+    k: int,
+    concurrency: float,
+    stretch: float,
+    output_tokens: float,
+    *,
+    prompt_cost: float = 1.0,
+    model: StepModel = H200,
+) -> float:
     """Output tok/s of one engine with so many requests in the system, each weighing `stretch` requests of the model."""
     per_step = 1.0 + sum(ACCEPTANCE[:k])
     # Of the last verify step half of what could be accepted lies beyond the end, on average.
@@ -26,20 +34,18 @@ def mean_tok_s(k: int, concurrency: float, stretch: float, output_tokens: float,
     arrivals = concurrency / life_steps
     batch = concurrency * decode_steps / life_steps
     mixed = 1.0 - exp(-arrivals)
-    prefill_tokens = arrivals * PROMPT_TOKENS * stretch
+    prefill_tokens = arrivals * PROMPT_TOKENS * stretch * prompt_cost
     plain_s = model.step_s(batch * stretch, k, 0.0)
     step_s = plain_s + mixed * model.prefill_base_s + model.prefill_s * prefill_tokens
     return arrivals * output_tokens / step_s
 
 
 @lru_cache(maxsize=64)
-def stretch_for(crossover: float, output_tokens: float) -> float:
+def stretch_for(crossover: float, output_tokens: float, prompt_cost: float = 1.0) -> float:
     """The stretch at which k3 crosses the baseline at `crossover` requests in the system of one engine."""
     low, high = LEAST, MOST
     while high / low > 1.0001:
         middle = sqrt(low * high)
-        wins = mean_tok_s(REFERENCE_K, crossover, middle, output_tokens) > mean_tok_s(
-            0, crossover, middle, output_tokens
-        )
-        low, high = (middle, high) if wins else (low, middle)
+        on, off = (mean_tok_s(k, crossover, middle, output_tokens, prompt_cost=prompt_cost) for k in (REFERENCE_K, 0))
+        low, high = (middle, high) if on > off else (low, middle)
     return sqrt(low * high)

@@ -248,6 +248,7 @@ class TestFaults:
             answer = await client.post(f"{server.url}/sim/faults", json={"sleepy": True})
             assert answer.status_code == 400
             assert "no fault is called 'sleepy'" in answer.json()["error"]["message"]
+            assert (await client.post(f"{server.url}/sim/faults", json={"self": 1})).status_code == 400
             with pytest.raises(ValueError, match="page_delay_s does not take 'long'"):
                 server.set_faults(page_delay_s="long")
 
