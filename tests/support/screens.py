@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
 from textual.pilot import Pilot
@@ -22,7 +22,7 @@ async def watching(
     """The app on `feed`, its first snapshot on screen; wall time stands still `late_s` after the snapshot."""
     at_s = feed.current.at_s
     app = SpecwatchApp(feed, readonly, clock=lambda: at_s + late_s)
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         await shown(pilot)
         yield pilot
 
@@ -53,3 +53,12 @@ async def picture(
         await pilot.press(*keys)
         await shown(pilot)
         return screen_text(pilot)
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
+    """Wait for a condition; five seconds at most."""
+    for _ in range(500):
+        if holds():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("this never came true:\n" + screen_text(pilot))

@@ -17,7 +17,7 @@ def draw(view: View, width: int, height: int) -> list[Line]:
     snapshot = view.snapshot
     active = [_active(view, alert, width) for alert in view.active_alerts]
     if not active:
-        active = [line(Span(f" {_quiet(view)}", "dim"))]
+        active = paragraph(_quiet(view), width, role="dim", indent=" ")
     events = [_event(view, index, event, width) for index, event in enumerate(snapshot.events)]
     deliveries = [_delivery(view, delivery, width) for delivery in snapshot.deliveries]
     chosen = _chosen(view, width)
@@ -33,7 +33,9 @@ def draw(view: View, width: int, height: int) -> list[Line]:
         *deliveries[: max(2, room - min(len(events), keep))],
     ]
     if not deliveries:
-        rows.append(line(Span(" Nothing has been sent. Channels are [[channel]] tables in config.toml.", "dim")))
+        rows += paragraph(
+            "Nothing was sent. Channels are [[channel]] tables in config.toml.", width, role="dim", indent=" "
+        )
     return [*rows, *[BLANK] * (height - len(rows) - len(chosen)), *chosen]
 
 

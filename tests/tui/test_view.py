@@ -1,0 +1,165 @@
+"""Order, filter, selection and since-when: what a person sees first must be what is worst."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from monitor.tui.view import View, above_since_s, alert_endpoint, matches, moved, settled
+from monitor.tui.words import farewell, headline, sign
+from monitor.values import AlertPhase, AlertState
+from tests.support.scene_sweeps import NOW
+from tests.support.scenes import (
+    broken,
+    daemon_gone,
+    endpoint,
+    firing,
+    healthy,
+    multi_engine,
+    pending,
+    sweeping,
+    undecided,
+)
+
+
+def names(view: View) -> list[str]:
+    return [status.name for status in view.rows]
+
+
+def test_worst_headroom_comes_first_then_the_unreadable_then_the_unknown() -> None:
+    assert names(View(firing())) == ["chat-a", "chat-b", "chat-c"]
+    assert names(View(broken()))[:3] == ["chat-a", "chat-asleep", "chat-down"]
+    assert names(View(undecided())) == [
+        "never",
+        "spec-off",
+        "open-edge",
+        "always",
+        "expired",
+        "few-cells",
+        "new",
+        "unclear",
+    ]
+
+
+def test_a_firing_endpoint_without_data_stays_on_top() -> None:
+    assert names(View(daemon_gone()))[0] == "chat-a"
+
+
+@pytest.mark.parametrize(
+    ("sort", "first"), [("name", "chat-a"), ("concurrency", "chat-b"), ("speedup", "chat-b"), ("age", "chat-c")]
+)
+def test_each_sort_key_puts_its_worst_first_and_reverses(sort: str, first: str) -> None:
+    view = View(healthy(), sort=sort)
+    assert names(view)[0] == first
+    assert names(replace(view, reverse=True)) == names(view)[::-1]
+
+
+def test_unknown_values_stay_last_in_both_directions() -> None:
+    view = View(broken(), sort="concurrency")
+    assert names(view)[0] == names(replace(view, reverse=True))[0] == "chat-a"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("chat-A", True),
+        ("70b", True),
+        ("below", True),
+        ("!below", False),
+        ("^gateway", False),
+        ("[", False),
+        ("", True),
+    ],
+)
+def test_the_filter_reads_names_pools_and_words(pattern: str, found: bool) -> None:
+    assert matches(endpoint("chat-a"), pattern) is found
+
+
+def test_the_selection_moves_within_the_rows_and_survives_a_new_snapshot() -> None:
+    view = moved(settled(View(healthy())), 1)
+    assert view.endpoint == names(view)[1]
+    assert moved(view, 99).endpoint == names(view)[-1]
+    assert moved(view, -99).endpoint == names(view)[0]
+    assert settled(replace(view, snapshot=firing())).endpoint == view.endpoint
+    assert settled(replace(view, pattern="nothing")).endpoint == ""
+
+
+def test_the_sweep_screen_moves_by_pool() -> None:
+    view = settled(View(multi_engine(), tab="sweep"))
+    assert view.pool == "chat-70b"
+    assert moved(view, 1).pool == "summaries-long-context-pool"
+    assert moved(moved(view, 1), -1).pool == "chat-70b"
+
+
+def test_since_when_comes_from_the_alert_and_else_from_unbroken_history() -> None:
+    view = View(firing())
+    assert above_since_s(view, view.rows[0]) == NOW - 720
+    quiet = View(replace(firing(), alerts=()))
+    since = above_since_s(quiet, quiet.rows[0])
+    assert since is not None
+    assert NOW - 3600 < since < NOW
+    assert above_since_s(quiet, quiet.rows[2]) is None
+
+
+def test_a_missing_sample_breaks_the_run_above() -> None:
+    samples = list(firing().history["chat-a"])
+    samples[-2] = replace(samples[-2], concurrency=None)
+    view = View(replace(firing(), alerts=(), history={"chat-a": tuple(samples)}))
+    assert above_since_s(view, view.rows[0]) == samples[-1].at_s
+
+
+def test_signs_say_it_in_words() -> None:
+    found = {s.name: sign(View(broken()), s).text for s in broken().endpoints}
+    assert found == {
+        "chat-a": "● below",
+        "chat-stale": "◌ stale",
+        "chat-down": "✕ down",
+        "chat-key": "✕ unauthorized",
+        "gateway": "✕ not an engine",
+        "chat-empty": "○ empty page",
+        "chat-asleep": "○ sleeping",
+    }
+    judged = {s.name: sign(View(undecided()), s).text for s in undecided().endpoints}
+    assert judged["spec-off"] == "○ above, off"
+    assert judged["expired"] == "? expired"
+    assert judged["always"] == "● below"
+    assert sign(View(pending()), pending().endpoints[0]).text == "▲ pending 45s"
+    assert sign(View(firing()), firing().endpoints[0]).text == "▲ FIRING 12m"
+    assert sign(View(sweeping()), sweeping().endpoints[0]).text == "» in a sweep"
+
+
+def test_the_headline_names_who_is_over_by_how_much_and_since_when() -> None:
+    found, text = headline(View(firing()))
+    assert found.text == "▲ 1 of 3 above"
+    assert text == "chat-a 37.2 vs 24 [21–28] (1.55×), 10% slower since 03:00Z"
+    assert headline(View(healthy()))[1] == "all 3 judged"
+    assert "6 of 7 cannot be judged" in headline(View(broken()))[1]
+    assert "data 2m50s old" in headline(View(daemon_gone()))[1]
+
+
+def test_the_headline_speaks_of_the_fleet_even_where_the_filter_hides_the_one_above() -> None:
+    assert headline(View(firing(), pattern="chat-c"))[1].startswith("chat-a 37.2")
+
+
+def test_alert_rows_are_active_ones_first_then_history() -> None:
+    view = settled(View(firing(), tab="alerts"))
+    assert view.alert_items == ("active:chat-a", "event:0", "event:1", "event:2")
+    assert alert_endpoint(view) == "chat-a"
+    assert alert_endpoint(moved(view, 2)) == "chat-b"
+
+
+def test_firing_comes_before_pending() -> None:
+    both = (
+        AlertState("z", "above_crossover", AlertPhase.PENDING, NOW - 900),
+        AlertState("y", "above_crossover", AlertPhase.FIRING, NOW - 60, NOW - 30),
+    )
+    assert [a.endpoint for a in View(replace(firing(), alerts=both)).active_alerts] == ["y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [("daemon", "pid 7 on x) goes on"), ("local", "nothing watches"), ("daemon_gone", "daemon is gone")],
+)
+def test_the_farewell_says_what_goes_on(mode: str, words: str) -> None:
+    assert words in farewell(mode, "pid 7 on x")
