@@ -105,7 +105,8 @@ def headline(view: View) -> tuple[Sign, str]:
     endpoints = view.snapshot.endpoints
     hot = [s for s in view.rows if sign(view, s).glyph == "▲"] or [s for s in endpoints if sign(view, s).glyph == "▲"]
     if hot:
-        return Sign("▲", f"{len(hot)} of {len(endpoints)} above", sign(view, hot[0]).role), _over(view, hot)
+        word = "above" if all(s.verdict is LiveVerdict.ABOVE for s in hot) else "firing"
+        return Sign("▲", f"{len(hot)} of {len(endpoints)} {word}", sign(view, hot[0]).role), _over(view, hot[0])
     unknown = [s for s in endpoints if s.verdict is LiveVerdict.UNKNOWN]
     judged = len(endpoints) - len(unknown)
     if not unknown:
@@ -118,8 +119,7 @@ def headline(view: View) -> tuple[Sign, str]:
     return Sign("?", "none above", "warn"), f"but {len(unknown)} of {len(endpoints)} cannot be judged: {names}"
 
 
-def _over(view: View, hot: list[EndpointStatus]) -> str:
-    first = hot[0]
+def _over(view: View, first: EndpointStatus) -> str:
     since = above_since_s(view, first)
     text = first.name
     crossover = first.crossover
@@ -128,7 +128,7 @@ def _over(view: View, hot: list[EndpointStatus]) -> str:
         text += f" {fmt.concurrency(first.concurrency)} vs {crossover_text(view, first)} ({fmt.ratio(over)})"
     elif crossover is not None and crossover.verdict is Verdict.NEVER_FASTER:
         text += ", where speculation is never faster"
-    if first.loss_pct is not None:
+    if _slower(first):
         text += f", {first.loss_pct:.0f}% slower"
     if since is not None:
         text += f" since {fmt.minute(since, view.snapshot.at_s)}"
@@ -145,7 +145,7 @@ def why(view: View, status: EndpointStatus) -> str:
         return status.reason
     crossover = status.crossover
     against = "" if crossover is None else f" against {crossover_text(view, status)} of {crossover.for_arm}"
-    loss = "" if status.loss_pct is None else f": {status.loss_pct:.0f}% slower than without speculation"
+    loss = f": {status.loss_pct:.0f}% slower than without speculation" if _slower(status) else ""
     return f"{fmt.concurrency(status.concurrency)} in the system per engine{against}{loss}"
 
 
@@ -156,6 +156,11 @@ def alert_note(status: EndpointStatus) -> str:
     if status.alerting_reason and status.alerting_reason != status.verdict_reason:
         return f"No alert: {status.alerting_reason}."
     return ""
+
+
+def _slower(status: EndpointStatus) -> bool:
+    """A loss that does not round to nothing."""
+    return status.loss_pct is not None and status.loss_pct >= 0.5
 
 
 def facts(view: View, status: EndpointStatus) -> str:

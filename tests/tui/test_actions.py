@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from textual.command import CommandPalette
@@ -137,3 +138,9 @@ async def test_a_palette_entry_runs_its_action() -> None:
         await until(pilot, lambda: "firing and pending, history" in screen_text(pilot))
         await pilot.press("enter")
         await until(pilot, lambda: "History, newest first" in screen_text(pilot))
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.id)
+def test_the_manual_names_the_key(action: Action) -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "tui.md").read_text(encoding="utf-8")
+    assert f"| `{action.shown}` | {action.title}: {action.help} |" in manual

@@ -26,6 +26,9 @@ ENDED = {
     "running": ("»", "note"),
 }
 
+CHART_ROWS = 14
+"""A chart this high is clear enough; rows beyond go to the reasons of void cells first."""
+
 
 def draw(view: View, width: int, height: int) -> list[Line]:
     """The whole screen; rows beyond `height` scroll."""
@@ -40,7 +43,8 @@ def draw(view: View, width: int, height: int) -> list[Line]:
     below = [*table, *void]
     if not any(cell.concurrency is not None and cell.output_tok_s is not None for cell in cells):
         return [*top, BLANK, *paragraph("No cell has been measured in it.", width, role="dim", indent=" "), *below]
-    room = height - len(top) - len(table) - min(1, len(void))
+    room = height - len(top) - len(table)
+    room -= min(len(void), max(1, room - CHART_ROWS))
     return [*top, *curves(view, sweep, cells, arms, width, min(max(room, 8), 32)), *below]
 
 
