@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
+from textual.color import Color
 from textual.pilot import Pilot
 
 from monitor.tui.app import SpecwatchApp
@@ -37,6 +38,20 @@ def screen_text(pilot: Pilot[None]) -> str:
     """The whole terminal as text, blanks at line ends cut."""
     strips = pilot.app.screen._compositor.render_strips()
     return "\n".join(strip.text.rstrip() for strip in strips) + "\n"
+
+
+def screen_colours(pilot: Pilot[None]) -> set[tuple[int, int, int]]:
+    """Every colour on the terminal as red, green, blue, after the app's own filters."""
+    found: set[tuple[int, int, int]] = set()
+    for strip in pilot.app.screen._compositor.render_strips():
+        for line_filter in pilot.app._filters:
+            strip = strip.apply_filter(line_filter, Color(0, 0, 0))
+        for _, style, _ in strip:
+            for colour in (style.color, style.bgcolor) if style is not None else ():
+                if colour is not None:
+                    red, green, blue = colour.get_truecolor()
+                    found.add((red, green, blue))
+    return found
 
 
 def screen_svg(pilot: Pilot[None]) -> str:

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from tests.support.make_screenshots import FOLDER, PICTURES, drawn
 from tests.support.pictures import SvgScreen, TextScreen
 from tests.support.scenes import SCENES, SceneFeed
-from tests.support.screens import picture, screen_svg, screen_text, shown, watching
+from tests.support.screens import picture, screen_colours, screen_svg, screen_text, shown, watching
 
 DESIGN = (80, 24)
 VIEWS = {
@@ -82,6 +82,7 @@ async def test_no_color(monkeypatch: pytest.MonkeyPatch, text: SnapshotAssertion
     async with watching(SceneFeed(SCENES["firing"]()), size=DESIGN) as pilot:
         await shown(pilot)
         assert screen_text(pilot) == coloured == text
+        assert [colour for colour in screen_colours(pilot) if len(set(colour)) > 1] == []
         assert screen_svg(pilot) == snapshot.use_extension(SvgScreen)
 
 

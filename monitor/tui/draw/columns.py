@@ -1,7 +1,8 @@
 """The fleet table's columns: what each shows, how wide it is, and the order in which they give way to a narrow screen.
 
 Drop order, first to go: pool, the speedup's band, acceptance, crossover age, arm, speedup. Endpoint, state,
-concurrency, crossover, headroom and data age never go. Wide screens give the rest to the names.
+concurrency, crossover, headroom and data age never go;
+the endpoint's name gives way instead. Wide screens give what is left to the names.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ def _headroom(view: View, status: EndpointStatus) -> tuple[str, str]:
     return fmt.ratio(status.headroom), "bad" if role == "alarm" else role
 
 
+MIN_NAME = 6
 STATE_WIDTH = 15
 """The longest sign: `✕ not an engine`."""
 NAME = Column("endpoint", "endpoint", 12, 99, lambda v, s: (s.name, "strong"), right=False, sort="name")
@@ -104,10 +106,12 @@ def chosen(width: int, view: View) -> tuple[tuple[Column, int], ...]:
         kept.remove(min(kept, key=lambda column: column.keep))
     widths = {column.id: column.width for column in kept}
     spare = width - _total(kept)
+    if spare < 0:
+        widths["endpoint"] = max(MIN_NAME, widths["endpoint"] + spare)
     texts = {"endpoint": [s.name for s in view.rows], "pool": [s.pool for s in view.rows]}
     texts["arm"] = [arm_text(s) for s in view.rows]
     for column_id, cells in texts.items():
-        if column_id in widths:
+        if column_id in widths and spare > 0:
             wanted = max((len(text) for text in cells), default=0)
             more = min(spare, max(0, wanted - widths[column_id]))
             widths[column_id] += more

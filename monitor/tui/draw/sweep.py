@@ -38,7 +38,7 @@ def draw(view: View, width: int, height: int) -> list[Line]:
     cells = view.snapshot.cells.get(sweep.id, ())
     arms = arm_names(sweep, cells)
     top = [_title(view, sweep, width), *_state(view, sweep, width), *verdicts(sweep, width)]
-    top += _in_force(view, sweep, width)
+    top += [*_in_force(view, sweep, width), *_newer_refusal(view, sweep, width)]
     table, void = cell_table(cells, arms, sweep, width), void_reasons(cells, width)
     below = [*table, *void]
     if not any(cell.concurrency is not None and cell.output_tok_s is not None for cell in cells):
@@ -165,6 +165,15 @@ def _in_force(view: View, shown: SweepRecord, width: int) -> list[Line]:
     spec = [(name, verdict) for name, verdict in before[0].result.arms.items() if name != last.baseline]
     answers = "; ".join(f"{name} {verdict_text(verdict)}" for name, verdict in spec)
     return paragraph(f"in force, from sweep {last.id}: {answers}", width, role="label", indent=" ", limit=2)
+
+
+def _newer_refusal(view: View, shown: SweepRecord, width: int) -> list[Line]:
+    """Why the newest try did not even start, where an older sweep is shown."""
+    newest = next((sweep for sweep in view.snapshot.sweeps if sweep.pool == shown.pool), shown)
+    if newest.id == shown.id or newest.outcome != "refused":
+        return []
+    ago = fmt.age(view.snapshot.at_s - newest.started_at_s)
+    return paragraph(f"newest try {ago} ago refused: {newest.reason}", width, role="warn", indent=" ", limit=2)
 
 
 def verdict_text(verdict: ArmVerdict) -> str:

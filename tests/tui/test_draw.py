@@ -1,0 +1,160 @@
+"""What single screens must say: columns in their stated order, cells of many arms, refusals, remaining time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+
+from monitor.tui.draw import endpoint as endpoint_screen
+from monitor.tui.draw import fleet, frame, sweep
+from monitor.tui.draw.columns import COLUMNS, chosen
+from monitor.tui.lines import as_text
+from monitor.tui.view import View, settled
+from monitor.values import Snapshot
+from probes.values import Cell
+from tests.support.scene_sweeps import NOW, measured_sweep, result, running_sweep, sweep_cells
+from tests.support.scenes import (
+    endpoint,
+    firing,
+    healthy,
+    history,
+    multi_engine,
+    refused,
+    snapshot,
+    sweeping,
+    sweeps_paused,
+)
+
+DROP_ORDER = ("pool", "band", "acceptance", "crossover_age", "arm", "speedup")
+
+
+def shown_columns(width: int) -> tuple[str, ...]:
+    return tuple(column.id for column, _ in chosen(width, View(firing())))
+
+
+def test_columns_drop_in_the_stated_order_and_come_back_in_reverse() -> None:
+    dropped: list[str] = []
+    before = set(shown_columns(200))
+    assert before == {column.id for column in COLUMNS}
+    for width in range(199, 59, -1):
+        now = set(shown_columns(width))
+        dropped += [name for name in DROP_ORDER if name in before - now]
+        before = now
+    assert tuple(dropped) == DROP_ORDER
+    assert before == {"endpoint", "state", "concurrency", "crossover", "headroom", "age"}
+
+
+@pytest.mark.parametrize("width", range(60, 201, 7))
+def test_the_table_always_fits_and_always_shows_the_data_age(width: int) -> None:
+    rows = [row.text for row in fleet.draw(settled(View(multi_engine())), width, 30) if row.item]
+    assert all(cell_len(row) <= width for row in rows)
+    assert all(row.rstrip().endswith("3s") for row in rows)
+
+
+def test_a_large_crossover_widens_its_column_instead_of_losing_digits() -> None:
+    huge = endpoint("big", 900.0)
+    assert huge.crossover is not None
+    huge = replace(huge, crossover=replace(huge.crossover, value=1024.0, low=980.0, high=1100.0))
+    assert "1024 [980–1100]" in as_text(fleet.draw(settled(View(snapshot(huge))), 80, 21))
+
+
+def three_arms() -> Snapshot:
+    extra = tuple(replace(cell, arm="k1", order=cell.order + 100) for cell in sweep_cells() if cell.arm == "k3")
+    arms = {**result().arms, "k1": replace(result().arms["k3"], arm="k1")}
+    record = replace(measured_sweep(), result=replace(result(), arms=arms))
+    return replace(firing(), sweeps=(record,), cells={41: (*sweep_cells(), *extra)})
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_three_arms_keep_their_speedups_at_every_width(width: int) -> None:
+    rows = as_text(sweep.draw(settled(View(three_arms(), tab="sweep")), width, 60)).split("\n")
+    rung = next(row for row in rows if row.strip().startswith("32 "))
+    assert len(rung) <= width
+    assert rung.count("0.93×") == 2
+    assert rung.count("slower") == 2
+
+
+def test_void_cells_are_counted_marked_and_explained() -> None:
+    text = as_text(sweep.draw(settled(View(firing(), tab="sweep")), 120, 60))
+    assert "3/4!" in text
+    assert "void: k3 @ 16 clients, repeat 2: 3 requests that were not ours finished on the server" in text
+
+
+def test_a_void_cell_is_never_averaged() -> None:
+    def wild(cell: Cell) -> Cell:
+        return cell if cell.valid else replace(cell, concurrency=1.0, output_tok_s=99_999.0)
+
+    spoilt = replace(firing(), cells={41: tuple(wild(cell) for cell in sweep_cells())})
+    drawn = [as_text(sweep.draw(settled(View(scene, tab="sweep")), 120, 60)) for scene in (firing(), spoilt)]
+    assert drawn[0] == drawn[1]
+
+
+def test_a_running_sweep_says_how_far_it_is_and_what_counts_meanwhile() -> None:
+    text = as_text(sweep.draw(settled(View(sweeping(), tab="sweep")), 100, 30))
+    assert "29/56 cells · 28m left · k3 @ 8 clients, repeat 3" in text
+    assert "in force, from sweep 41: k3 pays below 24 [21–28]" in text
+
+
+def test_an_unknown_remaining_time_is_said_to_be_unknown() -> None:
+    running = running_sweep()
+    assert running.progress is not None
+    early = replace(running, progress=replace(running.progress, eta_s=None, done_cells=0, total_cells=0))
+    text = as_text(sweep.draw(settled(View(replace(sweeping(), sweeps=(early,)), tab="sweep")), 100, 30))
+    assert "0/0 cells · time left unknown" in text
+
+
+def test_a_newer_refusal_is_told_beside_the_older_answer() -> None:
+    both = replace(firing(), sweeps=(*refused().sweeps, measured_sweep()))
+    text = as_text(sweep.draw(settled(View(both, tab="sweep")), 120, 40))
+    assert "newest try 1h00m ago refused: the gate refused" in text
+    assert "k3: pays below 24 [21–28]" in text
+
+
+def test_live_load_beyond_the_sweep_is_said_and_not_drawn_at_the_edge() -> None:
+    beyond = replace(firing(), endpoints=(endpoint("chat-a", 300.0),))
+    text = as_text(sweep.draw(settled(View(beyond, tab="sweep")), 140, 40))
+    assert "live 300.0: not in the measured range" in text
+    assert "┃" not in text
+
+
+def test_a_far_crossover_does_not_flatten_the_live_chart() -> None:
+    idle = replace(healthy(), endpoints=(endpoint("chat-a", 1.0),), history={"chat-a": history(1.0)})
+    text = as_text(endpoint_screen.draw(settled(View(idle, tab="endpoint")), 120, 30))
+    assert "crossover 24: far above" in text
+
+
+def test_a_history_of_nothing_and_of_one_sample_draw() -> None:
+    none = replace(healthy(), history={})
+    assert "No history yet" in as_text(endpoint_screen.draw(settled(View(none, tab="endpoint")), 80, 21))
+    one = replace(healthy(), history={"chat-b": history(13.8)[-1:]})
+    assert "now" in as_text(endpoint_screen.draw(settled(View(one, tab="endpoint")), 80, 21))
+
+
+def test_unknown_acceptance_is_a_word_and_not_an_axis_of_zeros() -> None:
+    samples = tuple(replace(sample, acceptance_length=None) for sample in history(13.8))
+    off = replace(healthy(), history={"chat-b": samples})
+    assert "not known in this span" in as_text(endpoint_screen.draw(settled(View(off, tab="endpoint")), 80, 21))
+
+
+def test_the_busiest_engine_is_named_first() -> None:
+    text = as_text(endpoint_screen.draw(settled(View(multi_engine(), tab="endpoint")), 100, 40))
+    table = text[text.index("engine     conc") :].split("\n")
+    assert table[1].startswith(" 1 ")
+    assert "busiest, compared" in table[1]
+
+
+def test_a_pause_of_sweeps_is_in_the_header_and_explained_beneath() -> None:
+    view = View(sweeps_paused())
+    assert "sweeps paused to 06:12Z" in frame.header(view, 80).text
+    assert "Sweeps paused until 06:12Z (3h00m left): driver update on gpu-7" in as_text(frame.banners(view, 80))
+
+
+def test_the_header_never_loses_the_alert_and_the_clock() -> None:
+    for width in (40, 60, 80):
+        text = frame.header(View(firing(), lag_s=42.0), width).text
+        assert "▲ 1 firing" in text
+        assert "03:12:45Z 42s old" in text
+        assert cell_len(text) <= width
+    assert firing().at_s == NOW
