@@ -25,9 +25,9 @@ from monitor.tui.feed import Feed
 from monitor.tui.lines import clean
 from monitor.tui.pane import Pane
 from monitor.tui.theme import THEME
-from monitor.tui.view import LAG_SHOWN_S, SORT_KEYS, View, alert_endpoint, moved, settled
+from monitor.tui.view import LAG_SHOWN_S, SORT_KEYS, View, alert_endpoint, firing_id, moved, settled
 from monitor.tui.words import farewell
-from monitor.values import AlertPhase, Snapshot
+from monitor.values import Snapshot
 
 POLL_S = 1.0
 FEED_TIMEOUT_S = 10.0
@@ -164,6 +164,7 @@ class SpecwatchApp(App[None]):
     def _go(self, tab: str) -> None:
         if self._view is not None:
             self._came_from = "fleet"
+            self._close_filter()
             self.query_one("#body", ContentSwitcher).current = tab
             self.query_one(f"#{tab}", Pane).scroll_home_rows()
             self._change(replace(self._view, tab=tab))
@@ -330,12 +331,11 @@ class SpecwatchApp(App[None]):
     def action_ack(self) -> None:
         if self._view is None:
             return
-        endpoint_name = alert_endpoint(self._view)
-        alert = self._view.alert_of(endpoint_name)
-        if alert is None or alert.phase is not AlertPhase.FIRING or alert.alert_id is None:
+        alert_id = firing_id(self._view)
+        if alert_id is None:
             self.notify("Nothing fires there: only a firing alert can be acknowledged.", markup=False)
         else:
-            self._send("ack", alert.alert_id)
+            self._send("ack", alert_id)
 
     def _ask(self, question: tuple[str, ...], yes: str, kind: str, subject: str) -> None:
         def answered(answer: bool | None) -> None:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from monitor.values import AlertPhase, AlertState, EndpointStatus, LiveVerdict, Snapshot, SweepRecord
+from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, LiveVerdict, Snapshot, SweepRecord
 from probes.values import State
 
 SORT_KEYS = ("headroom", "name", "concurrency", "speedup", "age")
@@ -90,12 +90,12 @@ class View:
     def alert_items(self) -> tuple[str, ...]:
         """Keys of the alert screen's rows from top to bottom."""
         active = tuple(f"active:{alert.endpoint}" for alert in self.active_alerts)
-        return active + tuple(event_item(index) for index in range(len(self.snapshot.events)))
+        return active + tuple(event_item(event) for event in self.snapshot.events)
 
 
-def event_item(index: int) -> str:
-    """Key of a history row."""
-    return f"event:{index}"
+def event_item(event: AlertEvent) -> str:
+    """Key of a history row; by identity, so that a new event above it does not move the selection."""
+    return f"event:{event.alert_id}:{event.kind}"
 
 
 def since_s(alert: AlertState) -> float | None:
@@ -201,9 +201,21 @@ def settled(view: View) -> View:
     return view
 
 
+def selected_event(view: View) -> AlertEvent | None:
+    """The event of the selected history row; None on an active alert."""
+    return next((event for event in view.snapshot.events if event_item(event) == view.alert), None)
+
+
 def alert_endpoint(view: View) -> str:
     """The endpoint that the selected alert row speaks of."""
-    kind, _, rest = view.alert.partition(":")
-    if kind == "event" and int(rest) < len(view.snapshot.events):
-        return view.snapshot.events[int(rest)].endpoint
-    return rest if kind == "active" else ""
+    event = selected_event(view)
+    return event.endpoint if event is not None else view.alert.removeprefix("active:")
+
+
+def firing_id(view: View) -> str | None:
+    """The id of the firing alert that the selected row speaks of; None where it speaks of none."""
+    alert = view.alert_of(alert_endpoint(view))
+    event = selected_event(view)
+    if alert is None or alert.phase is not AlertPhase.FIRING:
+        return None
+    return alert.alert_id if event is None or event.alert_id == alert.alert_id else None

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.tui.view import View, above_since_s, alert_endpoint, matches, moved, settled
+from monitor.tui.view import View, above_since_s, alert_endpoint, firing_id, matches, moved, settled
 from monitor.tui.words import farewell, headline, sign
 from monitor.values import AlertPhase, AlertState
 from tests.support.scene_sweeps import NOW
@@ -144,9 +144,27 @@ def test_the_headline_speaks_of_the_fleet_even_where_the_filter_hides_the_one_ab
 
 def test_alert_rows_are_active_ones_first_then_history() -> None:
     view = settled(View(firing(), tab="alerts"))
-    assert view.alert_items == ("active:chat-a", "event:0", "event:1", "event:2")
+    assert view.alert_items == ("active:chat-a", "event:a1:firing", "event:a0:resolved", "event:a0:firing")
     assert alert_endpoint(view) == "chat-a"
     assert alert_endpoint(moved(view, 2)) == "chat-b"
+
+
+def test_a_new_event_does_not_move_the_selection_to_another_alert() -> None:
+    view = moved(settled(View(firing(), tab="alerts")), 2)
+    assert alert_endpoint(view) == "chat-b"
+    newer = replace(firing().events[0], alert_id="a2", endpoint="chat-c")
+    view = settled(replace(view, snapshot=replace(firing(), events=(newer, *firing().events))))
+    assert alert_endpoint(view) == "chat-b"
+
+
+def test_only_the_alert_that_fires_can_be_acknowledged() -> None:
+    view = settled(View(firing(), tab="alerts"))
+    assert firing_id(view) == "a1"
+    assert firing_id(moved(view, 1)) == "a1"
+    assert firing_id(moved(view, 2)) is None
+    old = replace(firing().events[0], alert_id="a-1", at_s=NOW - 9000)
+    view = settled(View(replace(firing(), events=(*firing().events, old)), tab="alerts"))
+    assert firing_id(moved(view, 99)) is None
 
 
 def test_firing_comes_before_pending() -> None:

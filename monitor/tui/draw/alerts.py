@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from monitor.tui import format as fmt
 from monitor.tui.lines import BLANK, Line, Span, fit, line, middle, pad, paragraph
-from monitor.tui.view import View, event_item, since_s
+from monitor.tui.view import View, alert_endpoint, event_item, selected_event, since_s
 from monitor.tui.words import facts
 from monitor.values import AlertEvent, AlertPhase, AlertState, Delivery
 
@@ -18,7 +18,7 @@ def draw(view: View, width: int, height: int) -> list[Line]:
     active = [_active(view, alert, width) for alert in view.active_alerts]
     if not active:
         active = paragraph(_quiet(view), width, role="dim", indent=" ")
-    events = [_event(view, index, event, width) for index, event in enumerate(snapshot.events)]
+    events = [_event(view, event, width) for event in snapshot.events]
     deliveries = [_delivery(view, delivery, width) for delivery in snapshot.deliveries]
     chosen = _chosen(view, width)
     room = height - len(active) - len(chosen) - 4
@@ -82,11 +82,11 @@ def _active(view: View, alert: AlertState, width: int) -> Line:
     )
 
 
-def _event(view: View, index: int, event: AlertEvent, width: int) -> Line:
+def _event(view: View, event: AlertEvent, width: int) -> Line:
     firing = event.kind == "firing"
     return _row(
         view,
-        event_item(index),
+        event_item(event),
         width,
         Span(pad(fmt.minute(event.at_s, view.snapshot.at_s), 14), "label"),
         Span("▲ fired   " if firing else "● resolved", "bad" if firing else "good"),
@@ -122,16 +122,14 @@ def _delivery(view: View, delivery: Delivery, width: int) -> Line:
     )
 
 
-def selected_event(view: View) -> AlertEvent | None:
+def told_event(view: View) -> AlertEvent | None:
     """The event behind the selected row: its own, or the newest one of the active alert."""
-    kind, _, rest = view.alert.partition(":")
-    if kind == "event":
-        return next((event for i, event in enumerate(view.snapshot.events) if event_item(i) == view.alert), None)
-    return next((event for event in view.snapshot.events if event.endpoint == rest), None)
+    name = alert_endpoint(view)
+    return selected_event(view) or next((event for event in view.snapshot.events if event.endpoint == name), None)
 
 
 def _chosen(view: View, width: int) -> list[Line]:
-    event = selected_event(view)
+    event = told_event(view)
     if event is None:
         return []
     rows: list[Line] = [line(Span("─" * width, "axis"))]
@@ -142,7 +140,7 @@ def _chosen(view: View, width: int) -> list[Line]:
 
 def copied(view: View) -> str:
     """What `y` copies: the alert's text, else the facts of its endpoint."""
-    event = selected_event(view)
+    event = told_event(view)
     if event is not None:
         return f"{event.title}\n{event.text}"
     return facts(view, view.status) if view.status is not None else ""
