@@ -9,8 +9,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from monitor.demo.settings import DemoSettings
 
+OUTPUT_TOKENS = 20
+"""Short answers make short cells; prompts are made cheaper in proportion, so that the mix stays the fitted one."""
+FITTED_OUTPUT_TOKENS = 256
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 8.0
 
@@ -27,7 +29,7 @@ async def start_sim(arms: list[str], *, crossover: float | None, seed: int, time
     """Start one process that serves every arm. Raises RuntimeError with its last words where it does not come up."""
     command = [sys.executable, "-m", "probes.sim", "--port", "0", "--seed", str(seed)]
     command += ["--crossover", "none" if crossover is None else str(crossover), "--time-scale", str(time_scale)]
-    command += ["--mean-output-tokens", "40"]
+    command += ["--mean-output-tokens", str(OUTPUT_TOKENS), "--prompt-cost", str(OUTPUT_TOKENS / FITTED_OUTPUT_TOKENS)]
     command += [part for arm in arms for part in ("--arm", arm)]
     process = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
@@ -37,7 +39,7 @@ async def start_sim(arms: list[str], *, crossover: float | None, seed: int, time
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
             line = await process.stdout.readline()
-            urls = json.loads(line)["arms"]
+            urls = json.loads(line)["urls"]
     except (TimeoutError, ValueError, KeyError):
         await end(process)
         words = (await process.stderr.read()).decode(errors="replace")[-500:]
@@ -75,6 +77,8 @@ async def end(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-def time_scale_for(settings: DemoSettings) -> float:
+def time_scale_for(crossover: float | None) -> float:
     """How much slower than an H200 the simulator runs, so that Python keeps up with a chunk per request and step."""
-    return 3.0 if max(settings.ladder) > 64 else 2.5
+    if crossover is None:
+        return 2.0
+    return 1.0 if crossover <= 32 else 1.6

@@ -36,7 +36,7 @@ async def run_demo(folder: Path, *, headless: bool, seconds: float, seed: int, c
 
     settings = demo_settings(crossover)
     async with AsyncExitStack() as stack:
-        sim = await start_sim(["off", ON_ARM], crossover=crossover, seed=seed, time_scale=time_scale_for(settings))
+        sim = await start_sim(["off", ON_ARM], crossover=crossover, seed=seed, time_scale=time_scale_for(crossover))
         stack.push_async_callback(end, sim.process)
         sink = await stack.enter_async_context(Sink(received))
         config = folder / "config.toml"

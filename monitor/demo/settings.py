@@ -27,11 +27,11 @@ class DemoSettings:
 
 def demo_settings(crossover: float | None) -> DemoSettings:
     """A ladder that reaches well beyond where this simulated server will be driven."""
-    top = 64 if crossover is None or crossover <= 24 else 128
-    if crossover is not None and crossover <= 8:
-        top = 32
-    rungs = [2**n for n in range(1, 8) if 2**n <= top]
-    return DemoSettings(ladder=(1, *rungs) if top <= 32 else tuple(rungs))
+    if crossover is None or crossover <= 12:
+        return DemoSettings(ladder=(2, 4, 8, 16, 32))
+    if crossover <= 32:
+        return DemoSettings(ladder=(4, 8, 16, 32, 64))
+    return DemoSettings(ladder=(8, 16, 32, 64, 128))
 
 
 def demo_toml(

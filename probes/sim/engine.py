@@ -44,6 +44,10 @@ class Engine:
         self.counters = Counters(spec.k, spec.max_model_len)
         self.running: list[Request] = []
         self.waiting: deque[Request] = deque()
+        self.shown_running = 0
+        """What the page shows, as vLLM's scheduler reports it: at a step's end, after the finished have left."""
+        self.shown_waiting = 0
+        """Those whom that step left waiting; who came while it ran is not in the scheduler's queue yet."""
         self.drafting = True
         """False: speculation stays configured but no step drafts (a fault for tests)."""
         self.reserved_blocks = 0
@@ -57,7 +61,7 @@ class Engine:
         self._step_k = 0
         self._last_end_s = 0.0
         self._stretch = spec.stretch if stretch is None else stretch
-        self._budget = max(MIN_BUDGET, int(spec.token_budget / max(1.0, self._stretch)))
+        self._budget = max(MIN_BUDGET, int(spec.token_budget / max(1.0, self._stretch * spec.prompt_cost)))
         # Sorted upwards, so that one bisection of a uniform number counts the accepted positions.
         self._rates = sorted(spec.acceptance[: spec.k])
 
@@ -89,6 +93,8 @@ class Engine:
         elif request in self.waiting:
             self.waiting.remove(request)
         self._finish(request, "abort", now_s)
+        if self.idle:
+            self.shown_running = self.shown_waiting = 0
 
     def begin_step(self, now_s: float) -> float | None:
         """Schedule a step and return its end; None where nothing can run (idle, or no KV for anything that waits)."""
@@ -98,7 +104,9 @@ class Engine:
         budget = self._schedule_running(self._budget)
         if budget is not None:
             self._admit(max(budget, MIN_BUDGET), now_s)
+        self.shown_waiting = len(self.waiting)
         if not self._decoding and not self._prefilling:
+            self.shown_running = len(self.running)
             return None
         stretch = self._stretch
         seconds = self._model.step_s(
@@ -127,6 +135,7 @@ class Engine:
         self.counters.generation_tokens += emitted
         self.counters.iteration_tokens.observe(prompt_tokens + emitted)
         self._last_end_s = now_s
+        self.shown_running = len(self.running)
         return outputs
 
     def _schedule_running(self, budget: int) -> int | None:

@@ -45,6 +45,8 @@ CPU_SHARE_MAX = 0.90
 STREAM_TOKENS_MIN = 5.0
 """Tokens per stream in the window: the counter moves in steps, fewer would round by more than 20%."""
 KV_FULL = 0.95
+PREEMPTED_SHARE = 0.01
+"""Preemptions per finished request above which the KV space, not the ladder, sets the running batch."""
 WAITING_SHARE = 0.10
 """Waiting requests in every poll, and on average this share of the concurrency: the batch is full."""
 
@@ -179,7 +181,8 @@ def _limited(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     why = []
     if cell.preemptions:
         yield Reason("preemptions", f"the server preempted requests {cell.preemptions:g} times")
-        why.append("preemptions")
+        if cell.preemptions > PREEMPTED_SHARE * cell.requests:
+            why.append("preemptions")
     if cell.kv_usage_max is not None and cell.kv_usage_max > KV_FULL:
         why.append(f"KV cache {cell.kv_usage_max:.0%} full")
     if _kept_waiting(evidence):

@@ -68,9 +68,7 @@ class Site:
     def write_config(self, probe: str = "", port: int = 0, *, off: str | None = None, on: str | None = None) -> Path:
         path = self.folder / "config.toml"
         path.write_text(
-            CONFIG.format(
-                on=on or self.on.url, off=off or self.off.url, sink=self.sink.url, probe=probe, port=port
-            )
+            CONFIG.format(on=on or self.on.url, off=off or self.off.url, sink=self.sink.url, probe=probe, port=port)
         )
         return path
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import sqlite3
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -243,23 +245,15 @@ async def test_our_own_metrics_page_tells_what_the_screens_tell(site: Site) -> N
 
 
 def _free_port() -> int:
-    import socket
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-async def test_serve_never_loads_the_terminal_library(site: Site) -> None:
+def test_serve_never_loads_the_terminal_library() -> None:
     for module in ("serve", "once", "sweep"):
         code = f"import sys, monitor.commands.{module}; sys.exit('textual' in sys.modules)"
-        assert subprocess.run([*_python(), "-c", code], check=False).returncode == 0, module
-
-
-def _python() -> list[str]:
-    import sys
-
-    return [sys.executable]
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0, module
 
 
 async def test_an_intent_left_by_a_dead_daemon_is_settled(site: Site) -> None:

@@ -57,7 +57,11 @@ def running(*words: str, cwd: Path, log: Path) -> Iterator[subprocess.Popen[byte
     """A command in the background; ended by SIGTERM, then SIGKILL."""
     with log.open("ab") as stream:
         child = subprocess.Popen(
-            [sys.executable, "-m", "monitor.cli", *words], cwd=cwd, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
+            [sys.executable, "-m", "monitor.cli", *words],
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
         )
     try:
         yield child

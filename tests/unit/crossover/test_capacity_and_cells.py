@@ -68,15 +68,11 @@ def test_a_void_or_unmeasured_cell_is_no_point(cell: Cell) -> None:
 @pytest.mark.parametrize(
     ("cell", "limited"),
     [
-        (replace(CELL, waiting_mean=3.0), True),
-        (replace(CELL, preemptions=5.0), True),
-        (replace(CELL, kv_usage_max=0.99), True),
-        (replace(CELL, waiting_mean=0.9), False),
-        (replace(CELL, preemptions=1.0), False),
-        (replace(CELL, waiting_mean=None, preemptions=None, kv_usage_max=None), False),
+        (replace(CELL, notes=(Reason("limited", "admission is the limit here: KV cache 99% full"),)), True),
+        (replace(CELL, notes=(Reason("latency_coarse", "our event loop was late"),)), False),
     ],
 )
-def test_admission_marks_a_point_as_limited(cell: Cell, limited: bool) -> None:
+def test_what_the_sweep_saw_marks_a_point_as_limited(cell: Cell, limited: bool) -> None:
     assert [point.limited for point in cells_to_points([cell])] == [limited]
 
 
