@@ -285,3 +285,5 @@ class Snapshot:
     pause_reason: str
     next_sweep_at_s: dict[str, float]
     """By pool, from the schedule."""
+    acks: dict[str, Intent] = field(default_factory=dict)
+    """Newest acknowledgement by alert id."""

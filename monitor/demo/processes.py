@@ -9,10 +9,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-
-OUTPUT_TOKENS = 20
+OUTPUT_TOKENS = 32
 """Short answers make short cells; prompts are made cheaper in proportion, so that the mix stays the fitted one."""
 FITTED_OUTPUT_TOKENS = 256
+CROSSES_AT = 0.955
+"""With answers this short the servers cross that much below what the simulator is told (long cells without noise)."""
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 8.0
 
@@ -28,7 +29,7 @@ class SimServers:
 async def start_sim(arms: list[str], *, crossover: float | None, seed: int, time_scale: float) -> SimServers:
     """Start one process that serves every arm. Raises RuntimeError with its last words where it does not come up."""
     command = [sys.executable, "-m", "probes.sim", "--port", "0", "--seed", str(seed)]
-    command += ["--crossover", "none" if crossover is None else str(crossover), "--time-scale", str(time_scale)]
+    command += ["--crossover", "none" if crossover is None else str(told(crossover)), "--time-scale", str(time_scale)]
     command += ["--mean-output-tokens", str(OUTPUT_TOKENS), "--prompt-cost", str(OUTPUT_TOKENS / FITTED_OUTPUT_TOKENS)]
     command += [part for arm in arms for part in ("--arm", arm)]
     process = await asyncio.create_subprocess_exec(
@@ -77,8 +78,13 @@ async def end(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
+def told(crossover: float) -> float:
+    """What the simulator is told so that its servers cross at `crossover`."""
+    return crossover / CROSSES_AT
+
+
 def time_scale_for(crossover: float | None) -> float:
-    """How much slower than an H200 the simulator runs, so that Python keeps up with a chunk per request and step."""
+    """Step times against an H200's: as fast as Python keeps up with a chunk per request and step, for short cells."""
     if crossover is None:
-        return 2.0
-    return 1.0 if crossover <= 32 else 1.6
+        return 1.2
+    return 0.3 if crossover <= 12 else 0.6 if crossover <= 32 else 1.0

@@ -23,6 +23,8 @@ class DemoSettings:
     for_s: float = 3.0
     keep_firing_for_s: float = 3.0
     settle_s: float = 1.0
+    warmup_s: float = 0.5
+    max_tokens: int = 128
 
 
 def demo_settings(crossover: float | None) -> DemoSettings:
@@ -62,10 +64,10 @@ pool = "{POOL}"
   ladder = {list(settings.ladder)}
   repeats = {settings.repeats}
   cell_s = {settings.cell_s}
-  warmup_s = 0.5
+  warmup_s = {settings.warmup_s}
   settle_s = {settings.settle_s}
   quiet_s = 1.0
-  max_tokens = 64
+  max_tokens = {settings.max_tokens}
 
   [[endpoint.arm]]
   name = "off"

@@ -21,7 +21,7 @@ from monitor.store.alerts import load_alert_states, recent_events
 from monitor.store.db import Store
 from monitor.store.history import history
 from monitor.store.identities import save_identity
-from monitor.store.intents import active_pause, add_intent
+from monitor.store.intents import acknowledged, active_pause, add_intent
 from monitor.store.outbox import recent_deliveries
 from monitor.store.readings import append_readings, latest_reading
 from monitor.store.sweeps import load_cells, recent_sweeps
@@ -56,6 +56,7 @@ class StoreFeed:
                 newest.setdefault(sweep.pool, sweep.id)
         holder = holder_of(daemon_lock_path(self._loaded.store_path))
         paused = active_pause(store, now_s)
+        alerts = tuple(load_alert_states(store).values())
         return Snapshot(
             at_s=now_s,
             endpoints=all_statuses(config, store, StoredReadings(self._readings), now_s),
@@ -65,7 +66,7 @@ class StoreFeed:
             },
             sweeps=tuple(sweeps),
             cells={sweep_id: tuple(load_cells(store, sweep_id)) for sweep_id in newest.values()},
-            alerts=tuple(load_alert_states(store).values()),
+            alerts=alerts,
             events=tuple(recent_events(store, 50)),
             deliveries=tuple(recent_deliveries(store, 50)),
             mode="daemon" if holder is not None else "local" if self._local else "daemon_gone",
@@ -73,6 +74,7 @@ class StoreFeed:
             paused_until_s=paused[0] if paused is not None else None,
             pause_reason=paused[1] if paused is not None else "",
             next_sweep_at_s=self._next_sweeps(now_s) if holder is not None else {},
+            acks=acknowledged(store, [a.alert_id for a in alerts if a.alert_id is not None]),
         )
 
     def _next_sweeps(self, now_s: float) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from monitor.store.codec import to_text
 from monitor.store.db import Store
@@ -74,6 +74,13 @@ def pending(store: Store, kind: str) -> list[Intent]:
     """Requests of a kind that are not done, claimed ones included, oldest first."""
     rows = store.rows("SELECT * FROM intents WHERE kind = ? AND done_at_s IS NULL ORDER BY id", (kind,))
     return [_intent(row) for row in rows]
+
+
+def acknowledged(store: Store, alert_ids: Sequence[str]) -> dict[str, Intent]:
+    """The newest acknowledgement of each of these alerts that has one."""
+    marks = ", ".join("?" * len(alert_ids))
+    rows = store.rows(f"SELECT * FROM intents WHERE kind = 'ack' AND subject IN ({marks}) ORDER BY id", alert_ids)
+    return {row["subject"]: _intent(row) for row in rows}
 
 
 def active_pause(store: Store, now_s: float) -> tuple[float, str] | None:

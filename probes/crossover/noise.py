@@ -19,7 +19,7 @@ PRIOR_DF = 4.0
 """Weight of that prior, in degrees of freedom."""
 UNREPEATED_SIGMA = 0.025
 """Relative noise assumed for an arm without a single repeat."""
-COMMON_SIGMA = 0.02
+COMMON_SIGMA = 0.025
 """Relative noise of a ratio that repeats inside one run cannot see: restarts of a server differ by 2-3%."""
 Z_BAND = 1.6449
 """Two-sided 90%: bands and intervals."""

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from monitor.tui.draw.alerts import draw as draw_alerts
 from monitor.tui.view import View, above_since_s, alert_endpoint, firing_id, matches, moved, settled
 from monitor.tui.words import farewell, headline, sign
-from monitor.values import AlertPhase, AlertState
+from monitor.values import AlertPhase, AlertState, Intent
 from tests.support.scene_sweeps import NOW
 from tests.support.scenes import (
     broken,
@@ -181,3 +182,10 @@ def test_firing_comes_before_pending() -> None:
 )
 def test_the_farewell_says_what_goes_on(mode: str, words: str) -> None:
     assert words in farewell(mode, "pid 7 on x")
+
+
+def test_an_acknowledged_alert_says_who_looks_after_it() -> None:
+    scene = firing()
+    ack = Intent(1, "ack", "a1", "ana", "gpu1", scene.at_s - 120, "", {}, None, None, "")
+    rows = draw_alerts(View(replace(scene, acks={"a1": ack}), tab="alerts"), 120, 36)
+    assert any("acknowledged by ana 2m00s ago" in row.text for row in rows)

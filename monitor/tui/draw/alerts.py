@@ -71,6 +71,9 @@ def _active(view: View, alert: AlertState, width: int) -> Line:
         notes.append(f"clearing for {fmt.age(at_s - alert.clear_since_s)}")
     if alert.no_data_since_s is not None:
         notes.append(f"NO DATA for {fmt.age(at_s - alert.no_data_since_s)}: state kept")
+    ack = view.snapshot.acks.get(alert.alert_id or "")
+    if ack is not None:
+        notes.append(f"acknowledged by {ack.who} {fmt.age(at_s - ack.created_at_s)} ago")
     return _row(
         view,
         item,
