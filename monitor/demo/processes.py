@@ -12,7 +12,7 @@ from pathlib import Path
 OUTPUT_TOKENS = 32
 """Short answers make short cells; prompts are made cheaper in proportion, so that the mix stays the fitted one."""
 FITTED_OUTPUT_TOKENS = 256
-CROSSES_AT = 0.955
+CROSSES_AT = 0.975
 """With answers this short the servers cross that much below what the simulator is told (long cells without noise)."""
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 8.0
