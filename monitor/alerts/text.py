@@ -110,8 +110,8 @@ def _how_much(status: EndpointStatus) -> str:
         return "unknown."
     engine = f" on engine {status.busiest_engine}, the busiest" if len(status.engines) > 1 else ""
     said = (
-        f"{_pct(1 - speedup.ratio)} [{_pct(1 - speedup.high)}, {_pct(1 - speedup.low)}] fewer output tokens per second "
-        f"at {_or_unknown(status.concurrency)} concurrent requests (running + waiting{engine})."
+        f"{_pct(1 - speedup.ratio)} [{_pct(1 - speedup.high)}, {_pct(1 - speedup.low)}] slower than without "
+        f"speculation at {_or_unknown(status.concurrency)} concurrent requests (running + waiting{engine})."
     )
     if status.tpot_p50_ms is not None:
         # At one concurrency, time per token goes with one over throughput (Little's law).

@@ -30,6 +30,7 @@ from monitor.service.sweep_report import sweep_json, sweep_lines, sweep_of
 from monitor.service.sweep_run import Caller, run_stored_sweep
 from monitor.store.db import Store
 from monitor.units import age_text
+from probes.load.prompts import PromptFileError
 from probes.sweep.plan import SweepPlan, estimate
 
 EXIT_RUNNING = 6
@@ -103,17 +104,19 @@ def _run_here(loaded: Loaded, store: Store, plan: SweepPlan, caller: Caller) -> 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, ask)
     with lock, ProgressPrinter(sys.stderr) as printer:
-        ended = asyncio.run(
-            run_stored_sweep(
-                loaded,
-                store,
-                plan,
-                caller,
-                interrupted=lambda: asked[0] if asked else None,
-                show=printer.progress,
-                on_cell=printer.cell,
-            )
+        work = run_stored_sweep(
+            loaded,
+            store,
+            plan,
+            caller,
+            interrupted=lambda: asked[0] if asked else None,
+            show=printer.progress,
+            on_cell=printer.cell,
         )
+        try:
+            ended = asyncio.run(work)
+        except PromptFileError as error:
+            fail(str(error))
     return ended.sweep_id, ended.exit_code
 
 

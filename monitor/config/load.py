@@ -126,7 +126,13 @@ def _with_absolute_paths(config: Config, base: Path) -> Config:
 
 def _reach_paths(server: _Reach, base: Path) -> _Reach:
     names = [name for name in (*_TLS_FILES, *_SECRET_FILES) if getattr(server, name)]
-    return server.model_copy(update={name: _absolute(getattr(server, name), base) for name in names})
+    update: dict[str, object] = {name: _absolute(getattr(server, name), base) for name in names}
+    if server.secret_headers:
+        update["secret_headers"] = {
+            name: f"file:{_absolute(place.removeprefix('file:'), base)}" if place.startswith("file:") else place
+            for name, place in server.secret_headers.items()
+        }
+    return server.model_copy(update=update)
 
 
 def _check_files(config: Config) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ class Section(BaseModel):
 class StoreConfig(Section):
     path: str = "specwatch.db"
     """SQLite file on a local disk; relative to the config file."""
-    keep_readings: str = "30d"
+    keep_readings: str = "14d"
     """How long scrapes are kept. Sweeps, crossovers and alerts are kept for ever."""
 
 
@@ -55,6 +55,8 @@ class Reach(Section):
     model: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
     """Plain headers for the API and the metrics page; no secrets here."""
+    secret_headers: dict[str, str] = Field(default_factory=dict)
+    """Header name to where its value is: `env:NAME` or `file:PATH`. Sent to the API and the metrics page."""
     api_key_env: str | None = None
     api_key_file: str | None = None
     """Sent as `Authorization: Bearer` to the API."""
@@ -77,6 +79,7 @@ class ArmConfig(Section):
     api_path: str | None = None
     model: str | None = None
     headers: dict[str, str] | None = None
+    secret_headers: dict[str, str] | None = None
     api_key_env: str | None = None
     api_key_file: str | None = None
     metrics_key_env: str | None = None

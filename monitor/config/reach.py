@@ -13,6 +13,8 @@ from monitor.config.errors import Finding, Key
 from monitor.config.model import ArmConfig, ChannelConfig, EndpointConfig
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+SECRET_PLACE = re.compile(r"(env):([A-Za-z_][A-Za-z0-9_]*)|(file):(.+)")
+"""`env:VARIABLE` or `file:PATH`."""
 _SECRET_HEADER = re.compile(r"auth|cookie|api-?key|token|secret|passw|credential|session", re.IGNORECASE)
 
 
@@ -26,6 +28,7 @@ def check_reach(server: EndpointConfig | ArmConfig, key: Key, default_api_path: 
     if server.metrics_url is not None:
         yield from check_url(server.metrics_url, (*key, "metrics_url"))
     yield from _check_headers(server.headers or {}, (*key, "headers"))
+    yield from _check_secret_headers(server.secret_headers or {}, (*key, "secret_headers"))
     for pair in ("api_key", "metrics_key"):
         env, file = f"{pair}_env", f"{pair}_file"
         if getattr(server, env) is not None and getattr(server, file) is not None:
@@ -119,6 +122,19 @@ def _check_channel_url(channel: ChannelConfig, key: Key) -> Iterator[Finding]:
         )
 
 
+def _check_secret_headers(headers: dict[str, str], key: Key) -> Iterator[Finding]:
+    """The value is never repeated: it may be the secret itself, written into the wrong place."""
+    for name, place in headers.items():
+        if not _TOKEN.fullmatch(name):
+            yield Finding((*key, name), "is not a header name", "use letters, digits and dashes")
+        elif not SECRET_PLACE.fullmatch(place):
+            yield Finding(
+                (*key, name),
+                "must say where the secret is, not hold it",
+                'write "env:VARIABLE" or "file:/path/to/file"',
+            )
+
+
 def _check_headers(headers: dict[str, str], key: Key) -> Iterator[Finding]:
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
@@ -127,8 +143,8 @@ def _check_headers(headers: dict[str, str], key: Key) -> Iterator[Finding]:
             yield Finding(
                 (*key, name),
                 "looks like a secret, and this file is no place for secrets",
-                "remove it; set api_key_env or api_key_file (and metrics_key_env for the metrics page): "
-                "sent as Authorization: Bearer",
+                "remove it; set api_key_env or api_key_file (and metrics_key_env for the metrics page), sent as "
+                'Authorization: Bearer, or name where it is: secret_headers = { Name = "env:VARIABLE" }',
             )
         elif not value.isascii() or not value.isprintable():
             yield Finding((*key, name), "has a character that a header cannot carry", "use plain ASCII on one line")

@@ -6,6 +6,7 @@ The only place that holds a secret's value between the environment and the reque
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -85,7 +86,16 @@ def channel_url(channel: ChannelConfig) -> str:
 def _merged(endpoint: EndpointConfig, arm: ArmConfig) -> EndpointConfig:
     given = {
         name: value
-        for name in ("url", "metrics_url", "api_path", "model", "headers", "ca_file", "insecure_skip_verify")
+        for name in (
+            "url",
+            "metrics_url",
+            "api_path",
+            "model",
+            "headers",
+            "secret_headers",
+            "ca_file",
+            "insecure_skip_verify",
+        )
         if (value := getattr(arm, name)) is not None
     }
     for pair in (
@@ -104,7 +114,8 @@ def _merged(endpoint: EndpointConfig, arm: ArmConfig) -> EndpointConfig:
 
 def _target(server: EndpointConfig, name: str, key_from: str, metrics_key_from: str) -> Target:
     """`key_from` and `metrics_key_from` say which table of the file names the secret, for errors."""
-    headers, metrics_headers = dict(server.headers), dict(server.headers)
+    headers = {**server.headers, **_secret_headers(server.secret_headers, key_from)}
+    metrics_headers = dict(headers)
     key = _secret(server.api_key_env, server.api_key_file, key_from, "api_key")
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
@@ -126,15 +137,27 @@ def _target(server: EndpointConfig, name: str, key_from: str, metrics_key_from: 
     )
 
 
+def _secret_headers(places: Mapping[str, str], where: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, place in places.items():
+        kind, _, rest = place.partition(":")
+        value = _secret(
+            rest if kind == "env" else None, rest if kind == "file" else None, where, f"secret_headers.{name}"
+        )
+        assert value is not None
+        found[name] = value
+    return found
+
+
 def _secret(env: str | None, file: str | None, where: str, stem: str) -> str | None:
     """The secret named by a variable or a file, None where neither is configured."""
     if env is not None:
-        key = f"{where}.{stem}_env"
+        key = f"{where}.{stem}" if "." in stem else f"{where}.{stem}_env"
         value = os.environ.get(env, "").strip()
         if not value:
             raise _error(key, f"variable {env} is not set or empty", f"export {env} where specwatch runs")
     elif file is not None:
-        key = f"{where}.{stem}_file"
+        key = f"{where}.{stem}" if "." in stem else f"{where}.{stem}_file"
         value = _read_secret(Path(file), key)
     else:
         return None

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OUTPUT_TOKENS = 32
-"""Short answers make short cells; prompts are made cheaper in proportion, so that the mix stays the fitted one."""
-FITTED_OUTPUT_TOKENS = 256
-CROSSES_AT = 0.975
-"""With answers this short the servers cross that much below what the simulator is told (long cells without noise)."""
+"""Short answers make short cells."""
+PROMPT_COST = 0.03
+"""Prompts are made cheaper with them: the mix is as of 43 prompt tokens to an answer of 256, short questions."""
+CROSSES_AT = 0.97
+"""With answers this short the servers cross at that share of what the simulator is told (long cells without noise)."""
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 8.0
 
@@ -30,7 +31,7 @@ async def start_sim(arms: list[str], *, crossover: float | None, seed: int, time
     """Start one process that serves every arm. Raises RuntimeError with its last words where it does not come up."""
     command = [sys.executable, "-m", "probes.sim", "--port", "0", "--seed", str(seed)]
     command += ["--crossover", "none" if crossover is None else str(told(crossover)), "--time-scale", str(time_scale)]
-    command += ["--mean-output-tokens", str(OUTPUT_TOKENS), "--prompt-cost", str(OUTPUT_TOKENS / FITTED_OUTPUT_TOKENS)]
+    command += ["--mean-output-tokens", str(OUTPUT_TOKENS), "--prompt-cost", str(PROMPT_COST)]
     command += [part for arm in arms for part in ("--arm", arm)]
     process = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
@@ -86,5 +87,5 @@ def told(crossover: float) -> float:
 def time_scale_for(crossover: float | None) -> float:
     """Step times against an H200's: as fast as Python keeps up with a chunk per request and step, for short cells."""
     if crossover is None:
-        return 1.2
-    return 0.3 if crossover <= 12 else 0.6 if crossover <= 32 else 1.0
+        return 1.3
+    return 0.3 if crossover <= 12 else 0.8 if crossover <= 32 else 1.5

@@ -113,7 +113,7 @@ class Story:
                     self._say("no alert: the sweep found no crossover up to here")
                     return
                 continue
-            clients = min(limit, clients * 1.7)
+            clients = min(limit, clients * 2.0)
 
     async def _fall(self) -> None:
         await self._set_traffic(2)

@@ -13,10 +13,8 @@ from monitor.config.load import Loaded
 from monitor.config.model import ArmConfig, EndpointConfig, ProbeConfig
 from monitor.config.targets import arm_target, parse_duration, pool_of, probe_of
 from monitor.store.db import Store
-from monitor.store.readings import load_readings
-from monitor.values import StoredReading
+from monitor.store.readings import live_loads
 from probes.sweep.plan import ArmPlan, LoadSpec, SweepPlan
-from probes.values import State
 
 PEAK_QUANTILE = 0.999
 
@@ -87,19 +85,10 @@ def peak_concurrency(loaded: Loaded, endpoint: EndpointConfig, store: Store | No
     if store is None:
         return None
     since_s = time.time() - parse_duration(loaded.config.store.keep_readings)
-    loads = sorted(load for r in load_readings(store, endpoint.name, since_s) if (load := _load(r)) is not None)
+    loads = sorted(live_loads(store, endpoint.name, since_s))
     if not loads:
         return None
     return loads[min(len(loads) - 1, math.floor(PEAK_QUANTILE * len(loads)))]
-
-
-def _load(stored: StoredReading) -> float | None:
-    if stored.sweep_id is not None or stored.reading.state is not State.OK:
-        return None
-    parts = [(e.running, e.waiting) for e in stored.reading.engines]
-    if not parts or any(running is None or waiting is None for running, waiting in parts):
-        return None
-    return sum((running or 0.0) + (waiting or 0.0) for running, waiting in parts)
 
 
 def _error(path: Path, key: str, message: str, cure: str) -> ConfigError:

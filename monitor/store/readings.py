@@ -75,6 +75,18 @@ def latest_reading(store: Store, endpoint: str) -> StoredReading | None:
     return found[-1] if found else None
 
 
+def live_loads(store: Store, endpoint: str, since_s: float) -> list[float]:
+    """Requests in the system, all engines summed, of every good scrape since then that no sweep was loading."""
+    rows = store.rows(
+        "SELECT sum(e.running + e.waiting) AS load FROM engine_readings e"
+        " JOIN scrapes s ON s.endpoint = e.endpoint AND s.at_s = e.at_s"
+        " WHERE e.endpoint = ? AND e.at_s >= ? AND s.state = 'ok' AND s.sweep_id IS NULL"
+        " GROUP BY e.at_s HAVING count(e.running + e.waiting) = count(*)",
+        (endpoint, since_s),
+    )
+    return [row["load"] for row in rows]
+
+
 def endpoint_names(store: Store) -> list[str]:
     """Endpoints that have readings, by hopping from name to name in the key instead of walking every row."""
     return [

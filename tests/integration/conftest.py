@@ -37,7 +37,7 @@ pool = "chat-8b"
   warmup_s = 0.3
   settle_s = 1.0
   quiet_s = 1.0
-  max_tokens = 48
+  max_tokens = 128
   {probe}
   [[endpoint.arm]]
   name = "off"
@@ -88,7 +88,7 @@ class Site:
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     """Servers that cross at about 8 concurrent requests."""
-    spec = SimSpec(k=3, crossover=8.0, mean_output_tokens=24.0, seed=3)
+    spec = SimSpec(k=3, crossover=8.0, mean_output_tokens=32.0, prompt_cost=0.03, time_scale=0.3, seed=3)
     async with AsyncExitStack() as stack:
         off = await stack.enter_async_context(SimServer(replace(spec, k=0)))
         on = await stack.enter_async_context(SimServer(spec))

@@ -146,7 +146,7 @@ async def test_a_running_sweep_ends_when_told_and_leaves_the_servers_idle(site: 
             sweep.send_signal(signal.SIGINT)
         else:
             (site.folder / "specwatch.db.noprobe").touch()
-        assert sweep.wait(timeout=20) == 4
+        assert await until(lambda: sweep.poll(), "the sweep's end", 20) == 4
     ended = newest_sweep(site, "aborted")
     assert ended is not None
     assert ended.reason
@@ -185,7 +185,7 @@ async def test_users_who_arrive_during_a_sweep_end_it(site: Site) -> None:
         await until(loading, "the first cell")
         site.off.traffic.set_clients(8)
         site.on.traffic.set_clients(8)
-        assert sweep.wait(timeout=60) == 4
+        assert await until(lambda: sweep.poll(), "the sweep's end") == 4
     ended = newest_sweep(site, "aborted")
     assert ended is not None
     site.off.traffic.set_clients(0)

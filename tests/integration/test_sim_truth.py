@@ -1,4 +1,4 @@
-"""Sweeps of simulated servers find the crossing that was put there, by the production code, at four places, ten starts each.
+"""Sweeps by the production code find the crossing that a simulated server has: four places, ten starts each.
 
 Virtual time: the answers do not depend on how busy this machine is.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ NEEDED = 8
 
 
 @pytest.fixture(scope="module")
-def answers() -> Iterator[dict[str, list[dict[str, Any]]]]:
+def answers() -> dict[str, list[dict[str, Any]]]:
     """Every place's ten answers; the places run side by side."""
     with ExitStack() as stack:
         children = {
@@ -40,7 +39,7 @@ def answers() -> Iterator[dict[str, list[dict[str, Any]]]]:
         for child in children.values():
             stack.callback(child.kill)
         outputs = {place: child.communicate(timeout=1200)[0] for place, child in children.items()}
-    yield {place: [json.loads(line) for line in text.splitlines()] for place, text in outputs.items()}
+    return {place: [json.loads(line) for line in text.splitlines()] for place, text in outputs.items()}
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -26,7 +26,7 @@ def test_the_text_says_what_how_much_since_when_what_to_do_and_where_to_look() -
     _, body = text.firing(a_status(0.88), SETTINGS, NOW_S - 120, NOW_S, a_stored_crossover())
     assert body.splitlines() == [
         "What: speculative decoding (arm k3, K=3) makes chat slower than off at the load it has now.",
-        "How much: 12% [9%, 15%] fewer output tokens per second at 48.0 concurrent requests (running + waiting). "
+        "How much: 12% [9%, 15%] slower than without speculation at 48.0 concurrent requests (running + waiting). "
         "Of the 26.0 ms per token (p50 now) about 3.1 ms are due to it.",
         "Crossover: 24.0 [21.0, 28.0] concurrent requests per engine; sweep 17 measured it 3 d ago.",
         "Since: 2023-11-14 22:11:20 UTC (2 min ago).",

@@ -160,3 +160,10 @@ def test_a_slack_address_in_the_file_is_refused(tmp_path: Path, kind: str) -> No
 
 def test_a_plain_webhook_address_is_fine(tmp_path: Path) -> None:
     assert problems(tmp_path, edited('url_env = "ONCALL"', 'url = "http://127.0.0.1:9000/alerts"')) == ()
+
+
+def test_a_secret_written_where_its_place_belongs_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    text = edited('name = "chat"\n', 'name = "chat"\nsecret_headers = { X-Api-Key = "sk-verysecret" }\n')
+    problem = only_problem(tmp_path, text)
+    assert "not hold it" in problem.message
+    assert "sk-verysecret" not in problem.message + problem.suggestion

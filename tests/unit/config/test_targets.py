@@ -128,3 +128,19 @@ def test_a_probe_is_found_by_pool_and_by_any_of_its_endpoints(tmp_path: Path) ->
         probe_of(config, "caht")
     assert "did you mean chat?" in _said(caught)
     assert probe_of(sound(tmp_path, SOUND).config, "chat")[1].baseline == "off"
+
+
+def test_a_secret_header_comes_from_where_it_is_and_never_shows(tmp_path: Path) -> None:
+    (tmp_path / "gate").write_text(f"{SECRET}\n")
+    given = {"X-Api-Key": "env:KEY", "X-Gate": f"file:{tmp_path / 'gate'}"}
+    target = endpoint_target(_endpoint(secret_headers=given))
+    assert target.headers == {"X-Api-Key": SECRET, "X-Gate": SECRET}
+    assert target.metrics_headers == target.headers
+    assert SECRET not in repr(target)
+
+
+def test_a_secret_header_whose_variable_is_missing_is_named() -> None:
+    with pytest.raises(ConfigError) as caught:
+        endpoint_target(_endpoint(secret_headers={"X-Api-Key": "env:NOT_THERE"}))
+    assert "secret_headers.X-Api-Key" in _said(caught)
+    assert "NOT_THERE" in _said(caught)
