@@ -64,8 +64,10 @@ class Story:
         self.told.measured = True
         self.told.crosses = arm.verdict is Verdict.CROSSES
         self._say(f"sweep measured: {arm.arm} {verdict_sentence(arm, 'concurrent per engine')}")
-        top = sweep.result.arms[arm.arm].speedup[-1].concurrency
-        await self._climb(top)
+        if not arm.speedup:
+            self._say("no alert: nothing could be compared, so there is nothing to be above of")
+            return
+        await self._climb(arm.speedup[-1].concurrency)
         await self._fall()
 
     async def _sweep(self) -> SweepRecord:

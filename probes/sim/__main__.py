@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
+from probes.sim.model import ACCEPTANCE
 from probes.sim.server import SimServer
 from probes.sim.spec import SimSpec
 
@@ -53,6 +54,13 @@ def _profile(text: str) -> list[tuple[float, float]]:
         raise argparse.ArgumentTypeError(f"{text!r} is no profile: `seconds:clients,seconds:clients`") from error
 
 
+def _rates(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of rates: `0.7,0.5,0.4`") from error
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(prog="python -m probes.sim", description="Simulated vLLM servers on loopback.")
@@ -72,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--kv-tokens", type=int, default=114_688)
     made.add_argument("--mean-output-tokens", type=float, default=256.0)
     made.add_argument("--prompt-cost", type=float, default=1.0, help="scales what a prompt token costs")
+    made.add_argument("--acceptance", type=_rates, default=ACCEPTANCE, help="by position, e.g. 0.7,0.5,0.4")
     made.add_argument("--model-name", default="sim-8b")
     made.add_argument("--release", default="0.26.0", help="the vLLM version to look like")
     made.add_argument("--profile", type=_profile, help="traffic on the last server: seconds:clients,seconds:clients")
@@ -100,6 +109,7 @@ async def serve(arguments: argparse.Namespace) -> None:
                 kv_tokens=arguments.kv_tokens,
                 mean_output_tokens=arguments.mean_output_tokens,
                 prompt_cost=arguments.prompt_cost,
+                acceptance=arguments.acceptance,
                 model_name=arguments.model_name,
                 version=arguments.release,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probes.sim.model import ACCEPTANCE, OUTPUT_TOKENS
-from probes.sim.stretch import stretch_for
+from probes.sim.stretch import REFERENCE_K, stretch_for
 
 BLOCK_TOKENS = 16
 DRAFT_KV_SHARE = 0.90
@@ -81,7 +81,12 @@ class SimSpec:
     def stretch(self) -> float:
         """How many requests of the fitted model one request here weighs."""
         crossover = UNREACHABLE * self.max_num_seqs if self.crossover is None else self.crossover
-        return stretch_for(crossover, self.mean_output_tokens, self.prompt_cost)
+        return stretch_for(crossover, self.mean_output_tokens, self.prompt_cost, self._reference_acceptance)
+
+    @property
+    def _reference_acceptance(self) -> tuple[float, ...]:
+        """k3's, by which every arm of a pool is stretched alike; a shorter list says nothing of it."""
+        return self.acceptance if len(self.acceptance) >= REFERENCE_K else ACCEPTANCE
 
     @property
     def kv_blocks(self) -> int:

@@ -24,10 +24,11 @@ def mean_tok_s(
     output_tokens: float,
     *,
     prompt_cost: float = 1.0,
+    acceptance: tuple[float, ...] = ACCEPTANCE,
     model: StepModel = H200,
 ) -> float:
     """Output tok/s of one engine with so many requests in the system, each weighing `stretch` requests of the model."""
-    per_step = 1.0 + sum(ACCEPTANCE[:k])
+    per_step = 1.0 + sum(acceptance[:k])
     # Of the last verify step half of what could be accepted lies beyond the end, on average.
     decode_steps = max(0.0, output_tokens - 1.0 + (per_step - 1.0) / 2.0) / per_step
     life_steps = decode_steps + MISSED_STEPS
@@ -41,11 +42,19 @@ def mean_tok_s(
 
 
 @lru_cache(maxsize=64)
-def stretch_for(crossover: float, output_tokens: float, prompt_cost: float = 1.0) -> float:
+def stretch_for(
+    crossover: float,
+    output_tokens: float,
+    prompt_cost: float = 1.0,
+    acceptance: tuple[float, ...] = ACCEPTANCE,
+) -> float:
     """The stretch at which k3 crosses the baseline at `crossover` requests in the system of one engine."""
     low, high = LEAST, MOST
     while high / low > 1.0001:
         middle = sqrt(low * high)
-        on, off = (mean_tok_s(k, crossover, middle, output_tokens, prompt_cost=prompt_cost) for k in (REFERENCE_K, 0))
+        on, off = (
+            mean_tok_s(k, crossover, middle, output_tokens, prompt_cost=prompt_cost, acceptance=acceptance)
+            for k in (REFERENCE_K, 0)
+        )
         low, high = (middle, high) if on > off else (low, middle)
     return sqrt(low * high)

@@ -15,7 +15,7 @@ virtual_time.install()
 from contextlib import AsyncExitStack  # noqa: E402 - the clock must be in place first
 from dataclasses import replace  # noqa: E402
 
-from monitor.demo.processes import OUTPUT_TOKENS, PROMPT_COST, time_scale_for, told  # noqa: E402
+from monitor.demo.processes import ACCEPTANCE, OUTPUT_TOKENS, PROMPT_COST, time_scale_for, told  # noqa: E402
 from monitor.demo.settings import demo_settings  # noqa: E402
 from probes.sim.server import SimServer  # noqa: E402
 from probes.sim.spec import SimSpec  # noqa: E402
@@ -49,6 +49,7 @@ def demo_spec(crossover: float | None, seed: int) -> SimSpec:
         time_scale=time_scale_for(crossover),
         mean_output_tokens=OUTPUT_TOKENS,
         prompt_cost=PROMPT_COST,
+        acceptance=ACCEPTANCE,
     )
 
 
