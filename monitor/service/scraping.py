@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -15,6 +16,8 @@ from probes.scrape.identity import identify
 from probes.scrape.rates import restarted
 from probes.scrape.scrape import Scraper
 from probes.values import Identity, Reading, State, Target
+
+log = logging.getLogger(__name__)
 
 MAX_BACKOFF = 6.0
 """Longest wait between two scrapes of a failing endpoint, in intervals (30 s at the default interval)."""
@@ -59,20 +62,23 @@ class ScrapeLoops:
             await asyncio.sleep(phase_s(target.name, min(self._interval_s, 5.0)))
             while True:
                 started = time.monotonic()
-                reading = await scraper.read()
-                self._on_reading(reading)
-                if reading.state is State.OK:
-                    failures = 0
-                    if previous is not None and restarted(previous, reading):
-                        identity_due = 0.0
-                    if started >= identity_due:
-                        identity = await identify(target, timeout_s=self._timeout_s)
-                        self._on_identity(target.name, identity)
-                        known = identity.version is not None and identity.model_root is not None
-                        identity_due = started + (IDENTITY_EVERY_S if known else 6 * self._interval_s)
-                    previous = reading
-                else:
+                try:
+                    reading = await scraper.read()
+                    self._on_reading(reading)
+                    failures = 0 if reading.state is State.OK else failures + 1
+                    if reading.state is State.OK:
+                        if previous is not None and restarted(previous, reading):
+                            identity_due = 0.0
+                        if started >= identity_due:
+                            identity = await identify(target, timeout_s=self._timeout_s)
+                            self._on_identity(target.name, identity)
+                            known = identity.version is not None and identity.model_root is not None
+                            identity_due = started + (IDENTITY_EVERY_S if known else 6 * self._interval_s)
+                        previous = reading
+                except Exception:
+                    # One endpoint's odd page must not end the scraping of all others.
                     failures += 1
+                    log.exception("event=scrape_failed endpoint=%s", target.name)
                 took = time.monotonic() - started
                 await asyncio.sleep(wait_s(self._interval_s, took, failures))
         finally:
@@ -92,7 +98,8 @@ def wait_s(interval_s: float, took_s: float, failures: int) -> float:
     A page that took more than half the interval is followed by a whole interval of rest.
     """
     if failures:
-        return min(interval_s * 2.0 ** (failures - 1), interval_s * MAX_BACKOFF)
+        # Bounded before the power is taken: a server that is down for a night would overflow it.
+        return interval_s * min(2.0 ** min(failures - 1, 16), MAX_BACKOFF)
     if took_s > interval_s / 2:
         return interval_s
     return interval_s - took_s
