@@ -47,17 +47,19 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
     window = live_window(inputs.readings, now_s - settings.live_window_s)
     arm = find_live_arm(inputs.declared_live_arm, inputs.crossover, window)
     crossover = _crossover_now(inputs, arm, window, settings, now_s)
-    verdict, verdict_reason = _verdict(inputs, state, reason, window, arm, crossover)
+    barrier = _barrier(inputs, state, reason, window, arm, crossover)
+    verdict, verdict_reason = _verdict(barrier, window, crossover)
     speculating = (
         arm.name is not None and inputs.crossover is not None and (arm.name != inputs.crossover.result.baseline)
     )
     speedup = None
-    if state is State.OK and speculating and crossover is not None and not crossover.expired:
+    if barrier is None and speculating and crossover is not None:
         speedup = _speedup(inputs.crossover, crossover.for_arm, window)
-    applies, applies_reason = _rule_applies(inputs, verdict, verdict_reason, speculating, window, speedup)
+    costs = speculating and window.speculation_configured is not False
+    applies, applies_reason = _rule_applies(verdict, verdict_reason, costs, window, speedup)
     alerting = applies and speedup is not None and speedup.high < 1 - settings.tolerated_loss_pct / 100
     headroom = None
-    if state is State.OK and crossover is not None and not crossover.expired and crossover.low is not None:
+    if barrier is None and crossover is not None and crossover.low is not None:
         headroom = crossover.low / window.concurrency if window.concurrency else None
     return EndpointStatus(
         name=inputs.name,
@@ -156,40 +158,46 @@ def _best_speculative(stored: StoredCrossover, concurrency: float | None) -> str
     return max(arms, key=rank).arm
 
 
-def _verdict(
+def _barrier(
     inputs: EndpointInputs,
     state: State,
     reason: str,
     window: LiveWindow,
     arm: LiveArm,
     crossover: CrossoverNow | None,
-) -> tuple[LiveVerdict, str]:
-    """Where the concurrency sits, or the first reason why that cannot be said."""
+) -> str | None:
+    """The first reason why live traffic and the crossover must not be put side by side, in any number."""
     stored = inputs.crossover
-    unknown = LiveVerdict.UNKNOWN
     if state is not State.OK:
-        return unknown, f"{state.value}: {reason}"
+        return f"{state.value}: {reason}"
     if inputs.sweep_id is not None:
-        return unknown, f"sweep {inputs.sweep_id} is loading this endpoint; its traffic is not compared"
+        return f"sweep {inputs.sweep_id} is loading this endpoint; its traffic is not compared"
     if stored is None:
-        return unknown, "no sweep has measured this pool yet"
+        return "no sweep has measured this pool yet"
     if inputs.fingerprint is None:
-        return unknown, "the server's version and model are not known yet, so no crossover can be matched to it"
+        return "the server's version and model are not known yet, so no crossover can be matched to it"
     if inputs.fingerprint != stored.fingerprint:
-        return unknown, (
+        return (
             f"the server ({inputs.fingerprint}) is not what sweep {stored.sweep_id} measured ({stored.fingerprint}): "
             "version, model, cache settings, hardware or revision differ; sweep again"
         )
     if arm.name is None:
-        return unknown, arm.reason
+        return arm.reason
     if crossover is None:
-        return unknown, f"sweep {stored.sweep_id} has no result for arm {arm.name}"
+        return f"sweep {stored.sweep_id} has no result for arm {arm.name}"
     if crossover.expired:
-        return unknown, f"the crossover is {crossover.age_s / 86400:.1f} d old and has expired; sweep again"
+        return f"the crossover is {crossover.age_s / 86400:.1f} d old and has expired; sweep again"
     if stored.result.axis is Axis.CLIENTS and len(window.engines) != 1:
-        return unknown, "the result is by clients, not per engine, and this endpoint has several engines"
+        return "the result is by clients, not per engine, and this endpoint has several engines"
     if window.concurrency is None:
-        return unknown, window.reason
+        return window.reason
+    return None
+
+
+def _verdict(barrier: str | None, window: LiveWindow, crossover: CrossoverNow | None) -> tuple[LiveVerdict, str]:
+    """Where the concurrency sits, or why that cannot be said."""
+    if barrier is not None or crossover is None or window.concurrency is None:
+        return LiveVerdict.UNKNOWN, barrier or ""
     return _place(window.concurrency, crossover)
 
 
@@ -225,7 +233,6 @@ def _speedup(stored: StoredCrossover | None, arm: str, window: LiveWindow) -> Ba
 
 
 def _rule_applies(
-    inputs: EndpointInputs,
     verdict: LiveVerdict,
     verdict_reason: str,
     speculating: bool,

@@ -205,3 +205,19 @@ def test_nothing_is_averaged_across_a_restart() -> None:
     seen = status([*before, *after], stored())
     assert seen.concurrency == pytest.approx(2.0)
     assert seen.live_arm == "off"
+
+
+def test_a_server_that_was_not_measured_gets_no_number_from_the_sweep() -> None:
+    seen = status(minute(40.0), stored(), fingerprint="0" * 12)
+    assert seen.verdict is LiveVerdict.UNKNOWN
+    assert seen.crossover is not None
+    assert (seen.speedup_now, seen.loss_pct, seen.headroom) == (None, None, None)
+
+
+def test_an_arm_without_speculation_beside_the_baseline_never_alerts() -> None:
+    twin = replace(stored(), arm_k={"off": None, "k3": None})
+    seen = status(minute(40.0, k=None), twin, declared="k3")
+    assert seen.live_arm == "k3"
+    assert seen.verdict is LiveVerdict.ABOVE
+    assert not seen.alerting
+    assert not seen.rule_applies
