@@ -60,7 +60,7 @@ class Climb:
         return None if p50_ms is None else p50_ms / 1e3
 
     def hopeless(self) -> str | None:
-        """Why going on cannot help: an arm that does not draft, or answers nothing, cell after cell."""
+        """Why going on cannot help: an arm that does not draft, answers nothing or hides its page, cell after cell."""
         for arm in self._plan.arms:
             cells = [cell for cell in self.cells if cell.arm == arm.name]
             last = cells[-GIVE_UP_AFTER:]
@@ -71,6 +71,9 @@ class Climb:
                 return text
             if all(cell.requests == 0 and cell.errors > 0 for cell in last) and (text := _same(last, "errors")):
                 return f"arm {arm.name} answers no request: {text}"
+            if text := _same(last, "no_window"):
+                # Without the page others' traffic cannot be seen, so we must not go on loading their server.
+                return f"arm {arm.name} cannot be watched: {text}"
         return None
 
     def no_answer(self) -> str | None:

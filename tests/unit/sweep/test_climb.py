@@ -55,6 +55,18 @@ def test_the_time_left_follows_measured_cells() -> None:
     assert climb.eta_s == 6 * 4.0
 
 
+def test_two_cells_of_an_arm_that_cannot_be_watched_end_it() -> None:
+    climb = Climb(plan())
+    blind = (Reason("no_window", "the metrics page could not be read at the edges of the window"),)
+    play(climb)
+    play(climb, void=blind)
+    assert climb.hopeless() is None
+    play(climb, void=blind)
+    said = climb.hopeless()
+    assert said is not None
+    assert "cannot be watched" in said
+
+
 def test_two_cells_that_do_not_draft_end_it() -> None:
     climb = Climb(plan())
     play(climb)
