@@ -6,9 +6,14 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from importlib.metadata import version
 
 import click
+
+from monitor.store.errors import StoreError
+
+EXIT_CONFIG = 2
 
 COMMANDS = {
     "demo": "A simulated server pair, a quick sweep, and traffic that crosses the crossover; needs no GPU.",
@@ -25,6 +30,17 @@ COMMANDS = {
 
 class LazyGroup(click.Group):
     """Lists every command without importing any."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a store that fails halfway (disk full, locked) is told like one that cannot be opened.
+
+        Exit 1 would be `once` saying "above".
+        """
+        try:
+            return super().invoke(ctx)
+        except StoreError as error:
+            click.echo(str(error), err=True)
+            sys.exit(EXIT_CONFIG)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import socket
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -54,8 +52,3 @@ def secret_or_exit(call: Any, *args: Any) -> Any:
         return call(*args)
     except ConfigError as error:
         fail(explain(error))
-
-
-def who_am_i() -> tuple[str, str]:
-    """User and host, for the record of who asked."""
-    return getpass.getuser(), socket.gethostname()

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
-from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, who_am_i
+from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit
 from monitor.config.errors import ConfigError
 from monitor.config.targets import parse_duration
 from monitor.store.intents import active_pause, add_intent
+from monitor.who import who_am_i
 
 
 @click.command()
@@ -52,7 +53,7 @@ def parse_until(text: str, now: datetime) -> datetime:
     """A duration from now, a clock time (today, else tomorrow), or an ISO date and time in the local zone."""
     try:
         return now + timedelta(seconds=parse_duration(text))
-    except (ValueError, ConfigError):
+    except (ValueError, ConfigError, OverflowError):
         pass
     try:
         clock = datetime.strptime(text, "%H:%M").time()  # noqa: DTZ007 - a clock time has no zone of its own

@@ -10,6 +10,7 @@ import click
 from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, secret_or_exit
 from monitor.log import setup_logging
 from monitor.service.daemon import Daemon, serve_until_signal
+from monitor.service.lifeline import parent_option
 from monitor.service.locks import AlreadyHeld, Lock, daemon_lock_path
 
 EXIT_ALREADY_RUNNING = 6
@@ -18,7 +19,8 @@ EXIT_ALREADY_RUNNING = 6
 @click.command()
 @config_option
 @click.option("--verbose", is_flag=True, help="Log debug lines too.")
-def serve(config_path: Path, verbose: bool) -> None:
+@parent_option
+def serve(config_path: Path, verbose: bool, parent: int | None) -> None:
     """Scrape, store, alert and run scheduled sweeps until SIGTERM."""
     setup_logging(verbose=verbose)
     loaded = load_or_exit(config_path)
@@ -32,6 +34,6 @@ def serve(config_path: Path, verbose: bool) -> None:
     with store, lock:
         daemon = secret_or_exit(Daemon, loaded, store)
         try:
-            asyncio.run(serve_until_signal(daemon))
+            asyncio.run(serve_until_signal(daemon, parent))
         except* OSError as group:
             fail(f"Cannot serve: {group.exceptions[0]}", 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 import time
@@ -18,11 +19,11 @@ from monitor.commands.common import (
     load_or_exit,
     open_or_exit,
     secret_or_exit,
-    who_am_i,
 )
 from monitor.config.load import Loaded
 from monitor.log import setup_logging
 from monitor.service.handover import hand_over
+from monitor.service.lifeline import on_stop_signals, parent_gone, parent_option
 from monitor.service.locks import AlreadyHeld, Lock, daemon_lock_path, holder_of, sweep_lock_path
 from monitor.service.progress import ProgressPrinter
 from monitor.service.sweep_plan import plan_for
@@ -30,7 +31,8 @@ from monitor.service.sweep_report import sweep_json, sweep_lines, sweep_of
 from monitor.service.sweep_run import Caller, run_stored_sweep
 from monitor.store.db import Store
 from monitor.units import age_text
-from probes.load.prompts import PromptFileError
+from monitor.who import who_am_i
+from probes.load.prompts import PromptFileError, load_prompts
 from probes.sweep.plan import SweepPlan, estimate
 
 EXIT_RUNNING = 6
@@ -48,6 +50,7 @@ EXIT_RUNNING = 6
 @click.option("--trigger", default="command", hidden=True)
 @click.option("--who", hidden=True)
 @click.option("--intent", type=int, hidden=True)
+@parent_option
 def sweep(
     pool_or_endpoint: str,
     config_path: Path,
@@ -60,6 +63,7 @@ def sweep(
     trigger: str,
     who: str | None,
     intent: int | None,
+    parent: int | None,
 ) -> None:
     """Measure the crossover of POOL_OR_ENDPOINT.
 
@@ -70,10 +74,13 @@ def sweep(
     loaded = load_or_exit(config_path)
     if plan_only:
         store = open_or_exit(loaded, readonly=True) if loaded.store_path.exists() else None
-        _print_plan(loaded, secret_or_exit(plan_for, loaded, pool_or_endpoint, arms, store))
+        plan = secret_or_exit(plan_for, loaded, pool_or_endpoint, arms, store)
+        _check_files(plan, None)
+        _print_plan(loaded, plan)
         return
     with open_or_exit(loaded) as store:
         plan = secret_or_exit(plan_for, loaded, pool_or_endpoint, arms, store)
+        _check_files(plan, out)
         daemon = holder_of(daemon_lock_path(loaded.store_path))
         if daemon is not None and not direct:
             user, host = who_am_i()
@@ -82,14 +89,24 @@ def sweep(
         else:
             user, host = who_am_i()
             caller = Caller(trigger, who or f"{user}@{host}", intent, now)
-            sweep_id, code = _run_here(loaded, store, plan, caller)
+            sweep_id, code = _run_here(loaded, store, plan, caller, parent)
         if sweep_id is None:
             sys.exit(code)
         _give(store, sweep_id, as_json, out)
         sys.exit(code)
 
 
-def _run_here(loaded: Loaded, store: Store, plan: SweepPlan, caller: Caller) -> tuple[int, int]:
+def _check_files(plan: SweepPlan, out: Path | None) -> None:
+    """Faults that would cost a whole sweep if they were found at its start or its end."""
+    try:
+        load_prompts(plan.load.prompts)
+    except PromptFileError as error:
+        fail(str(error))
+    if out is not None and not os.access(out.parent, os.W_OK):
+        fail(f"--out {out}: the folder {out.parent} is not there or cannot be written.")
+
+
+def _run_here(loaded: Loaded, store: Store, plan: SweepPlan, caller: Caller, parent: int | None) -> tuple[int, int]:
     try:
         lock = Lock(sweep_lock_path(loaded.store_path, plan.pool)).acquire()
     except AlreadyHeld as error:
@@ -101,15 +118,19 @@ def _run_here(loaded: Loaded, store: Store, plan: SweepPlan, caller: Caller) -> 
             _force(number)
         asked.append(f"stopped by {signal.Signals(number).name}")
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, ask)
+    def interrupted() -> str | None:
+        if asked:
+            return asked[0]
+        return "the daemon that started it is gone" if parent_gone(parent) else None
+
+    on_stop_signals(ask)
     with lock, ProgressPrinter(sys.stderr) as printer:
         work = run_stored_sweep(
             loaded,
             store,
             plan,
             caller,
-            interrupted=lambda: asked[0] if asked else None,
+            interrupted=interrupted,
             show=printer.progress,
             on_cell=printer.cell,
         )

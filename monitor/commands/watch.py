@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from monitor.config.load import Loaded
 from monitor.log import setup_logging
 from monitor.service.feed import LocalScraper, StoreFeed
 from monitor.service.locks import daemon_lock_path, holder_of
-from monitor.store.db import Store, open_store
+from monitor.store.db import open_store
 
 SERVE_START_S = 10.0
 
@@ -35,18 +36,28 @@ def watch(config_path: Path, serve: bool, readonly: bool) -> None:
     if not sys.stdout.isatty():
         fail("`specwatch watch` needs a terminal; `specwatch once` gives the same facts as text or JSON.")
     with ExitStack() as stack:
-        setup_logging(file=loaded.store_path.with_name(loaded.store_path.name + ".watch.log"))
+        _log_beside(loaded.store_path)
         daemon = holder_of(daemon_lock_path(loaded.store_path))
         if serve and daemon is None:
             stack.callback(_end, _start_daemon(loaded))
             daemon = holder_of(daemon_lock_path(loaded.store_path))
-        store = stack.enter_context(open_or_exit(loaded))
+        # A viewer that may not change anything must do with a store, or a folder, that it cannot write.
+        store = stack.enter_context(open_or_exit(loaded, readonly=readonly and loaded.store_path.exists()))
         if daemon is not None:
             asyncio.run(_show(StoreFeed(loaded, store), readonly))
         else:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="specwatch-watch-")))
             readings = stack.enter_context(open_store(folder / "readings.db"))
-            asyncio.run(secret_or_exit(_show_local, loaded, store, readings, readonly))
+            scraper = secret_or_exit(LocalScraper, loaded, readings)
+            asyncio.run(_show_local(StoreFeed(loaded, store, readings), scraper, readonly))
+
+
+def _log_beside(store: Path) -> None:
+    """The screen owns the terminal, so the log goes beside the store; nowhere where that cannot be written."""
+    try:
+        setup_logging(file=store.with_name(store.name + ".watch.log"))
+    except OSError:
+        setup_logging(file=Path(os.devnull))
 
 
 async def _show(feed: StoreFeed, readonly: bool) -> None:
@@ -55,10 +66,10 @@ async def _show(feed: StoreFeed, readonly: bool) -> None:
     await SpecwatchApp(feed, readonly=readonly).run_async()
 
 
-async def _show_local(loaded: Loaded, store: Store, readings: Store, readonly: bool) -> None:
-    scraping = asyncio.create_task(LocalScraper(loaded, readings).run())
+async def _show_local(feed: StoreFeed, scraper: LocalScraper, readonly: bool) -> None:
+    scraping = asyncio.create_task(scraper.run())
     try:
-        await _show(StoreFeed(loaded, store, readings), readonly)
+        await _show(feed, readonly)
     finally:
         scraping.cancel()
         await asyncio.gather(scraping, return_exceptions=True)
@@ -68,7 +79,7 @@ def _start_daemon(loaded: Loaded) -> subprocess.Popen[bytes]:
     log = loaded.store_path.with_name(loaded.store_path.name + ".serve.log")
     with log.open("ab") as stream:
         daemon = subprocess.Popen(
-            [sys.executable, "-m", "monitor.cli", "serve", "--config", str(loaded.path)],
+            [sys.executable, "-m", "monitor.cli", "serve", "--config", str(loaded.path), "--parent", str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,

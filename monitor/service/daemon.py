@@ -7,10 +7,8 @@ never takes the others down.
 from __future__ import annotations
 
 import asyncio
-import getpass
 import logging
 import signal
-import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
@@ -23,8 +21,9 @@ from monitor.exporter import Exporter
 from monitor.schedule import SweepScheduler
 from monitor.service.alerting import evaluate_alerts
 from monitor.service.died import settle_dead_sweeps
+from monitor.service.lifeline import until_parent_gone
 from monitor.service.scraping import ScrapeLoops
-from monitor.service.statuses import StoredReadings, all_statuses, fingerprint_of, sweep_on
+from monitor.service.statuses import StoredReadings, all_statuses, fingerprint_of, sweep_on, sweeps_in_force
 from monitor.service.sweep_child import SweepChildren
 from monitor.store.db import Store
 from monitor.store.identities import save_identity
@@ -32,8 +31,8 @@ from monitor.store.intents import claim_next, finish_intent, pending
 from monitor.store.outbox import recent_deliveries
 from monitor.store.readings import append_readings
 from monitor.store.retention import prune
-from monitor.store.sweeps import recent_sweeps
 from monitor.values import Intent
+from monitor.who import who_am_i
 from probes.sweep.gate import in_window
 from probes.values import Identity, Reading, State
 
@@ -41,6 +40,8 @@ log = logging.getLogger(__name__)
 
 FLUSH_S = 1.0
 PRUNE_S = 3600.0
+INTENT_MAX_AGE_S = 60.0
+"""A sweep that was asked for while no daemon ran is not started hours later, when nobody expects load any more."""
 
 
 class Daemon:
@@ -75,7 +76,7 @@ class Daemon:
             on_identity=self._on_identity,
         )
         if self._config.serve.metrics_port:
-            self._exporter.start(self._config.serve.metrics_host, self._config.serve.metrics_port)
+            self._listen(self._config.serve.metrics_host, self._config.serve.metrics_port)
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
@@ -93,11 +94,21 @@ class Daemon:
             pass
         finally:
             self._scheduler.shutdown()
+            await self._children.end_all()
             await self._flush()
             settle_dead_sweeps(self._store, self._clock())
             self._exporter.stop()
             for channel in self._channels.values():
                 await channel.aclose()
+
+    def _listen(self, host: str, port: int) -> None:
+        try:
+            self._exporter.start(host, port)
+        except OSError as error:
+            raise OSError(
+                f"[serve] metrics_host and metrics_port: {host}:{port} cannot be listened on "
+                f"({error.strerror or error}); free it, or choose another port (0 switches the page off)"
+            ) from error
 
     def _settle(self) -> None:
         """Write the end of what an earlier daemon left open."""
@@ -142,7 +153,7 @@ class Daemon:
         if not self._pending:
             return
         readings, self._pending = self._pending, []
-        sweeps = recent_sweeps(self._store, 20)
+        sweeps = sweeps_in_force(self._config, self._store, self._clock())
         tags = {
             name: sweep_on(self._config, endpoint, sweeps, self._clock()) for name, endpoint in self._endpoints.items()
         }
@@ -164,7 +175,9 @@ class Daemon:
         await deliver_due(self._store, self._channels, self._clock())
 
     async def _prune(self) -> None:
-        prune(self._store, self._clock(), parse_duration(self._config.store.keep_readings))
+        # In a thread: the first round after a long pause may take many seconds, and scrapes go on meanwhile.
+        keep_s = parse_duration(self._config.store.keep_readings)
+        await asyncio.to_thread(prune, self._store, self._clock(), keep_s)
 
     async def _take_intents(self) -> None:
         settle_dead_sweeps(self._store, self._clock())
@@ -173,9 +186,19 @@ class Daemon:
             self._group.create_task(self._run_intent(intent), name=f"sweep {intent.subject}")
 
     async def _run_intent(self, intent: Intent) -> None:
+        try:
+            result = await self._sweep_for(intent)
+            finish_intent(self._store, intent.id, self._clock(), result)
+        except Exception:
+            # Above us is the group of all loops: one sweep that cannot be started or noted must not end them.
+            log.exception("event=intent_failed intent=%s pool=%s", intent.id, intent.subject)
+
+    async def _sweep_for(self, intent: Intent) -> str:
+        age_s = self._clock() - intent.created_at_s
+        if age_s > INTENT_MAX_AGE_S:
+            return f"exit 1: no daemon ran when it was asked for, {age_s:.0f} s ago; ask again"
         if self._children.busy(intent.subject):
-            finish_intent(self._store, intent.id, self._clock(), "exit 6: a sweep of this pool is already running")
-            return
+            return "exit 6: a sweep of this pool is already running"
         arms = intent.args.get("arms", ())
         code = await self._children.run(
             intent.subject,
@@ -185,7 +208,7 @@ class Daemon:
             arms=tuple(str(a) for a in arms) if isinstance(arms, list) else (),
             intent=intent.id,
         )
-        finish_intent(self._store, intent.id, self._clock(), f"exit {code}")
+        return f"exit {code}"
 
     def _start_schedule(self) -> None:
         for endpoint in self._config.endpoint:
@@ -205,7 +228,7 @@ class Daemon:
         if self._children.busy(pool):
             log.warning("event=sweep_skipped pool=%s reason=already_running", pool)
             return
-        await self._children.run(pool, trigger="schedule", who=f"{getpass.getuser()}@{socket.gethostname()}", now=False)
+        await self._children.run(pool, trigger="schedule", who="@".join(who_am_i()), now=False)
 
     def next_sweeps(self) -> dict[str, datetime]:
         """When each pool's schedule fires next."""
@@ -216,10 +239,15 @@ class _Stopping(Exception):
     """Ends the task group from inside: a TaskGroup has no cancel of its own."""
 
 
-async def serve_until_signal(daemon: Daemon) -> None:
-    """Run the daemon until SIGTERM or SIGINT."""
+async def serve_until_signal(daemon: Daemon, parent: int | None = None) -> None:
+    """Run the daemon until SIGTERM, SIGINT, the terminal's end, or that of the process `parent` that started it."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # Under nohup a hang-up is to be ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, stop.set)
+    if parent is not None:
+        lifeline = asyncio.create_task(until_parent_gone(parent))
+        lifeline.add_done_callback(lambda _task: stop.set())
     await daemon.run(stop)

@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from monitor.commands.common import who_am_i
 from monitor.config.load import Loaded
 from monitor.config.targets import endpoint_target, pool_of
 from monitor.schedule import next_fire
@@ -26,7 +25,8 @@ from monitor.store.outbox import recent_deliveries
 from monitor.store.readings import append_readings, latest_reading
 from monitor.store.sweeps import load_cells, recent_sweeps
 from monitor.values import Snapshot
-from probes.values import Identity, Reading
+from monitor.who import who_am_i
+from probes.values import Identity, Reading, Target
 
 HISTORY_S = 900.0
 HISTORY_POINTS = 180
@@ -108,18 +108,19 @@ class StoreFeed:
 
 
 class LocalScraper:
-    """Scrapes into a private store while the dashboard is open."""
+    """Scrapes into a private store while the dashboard is open. Raises ConfigError where a secret cannot be read."""
 
     def __init__(self, loaded: Loaded, readings: Store) -> None:
         self._loaded = loaded
         self._readings = readings
         self._endpoints = {e.name: e for e in loaded.config.endpoint}
+        self._targets: dict[str, Target] = {e.name: endpoint_target(e) for e in loaded.config.endpoint}
 
     async def run(self) -> None:
         """Until cancelled."""
         scrape = self._loaded.config.scrape
         await ScrapeLoops(
-            {e.name: endpoint_target(e) for e in self._loaded.config.endpoint},
+            self._targets,
             interval_s=scrape.interval_s,
             timeout_s=scrape.timeout_s,
             max_bytes=int(scrape.max_page_mb * 1_000_000),

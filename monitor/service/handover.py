@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
 
 import click
 
+from monitor.service.lifeline import on_stop_signals
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.progress import ProgressPrinter
 from monitor.service.sweep_report import sweep_of
@@ -18,13 +22,16 @@ from probes.sweep.plan import SweepPlan
 
 POLL_S = 0.3
 EXIT_FAILED = 1
-EXIT_RUNNING = 6
 
 
 def hand_over(
     store: Store, plan: SweepPlan, *, now: bool, arms: Sequence[str], who: str, host: str
 ) -> tuple[int | None, int]:
-    """The sweep's id (None where none was started) and the exit code. Ctrl-C asks the daemon to abort it."""
+    """The sweep's id (None where none was started) and the exit code.
+
+    Ctrl-C, SIGTERM or the terminal's end ask the daemon to abort it.
+    """
+    on_stop_signals(_interrupt)
     intent = add_intent(
         store,
         kind="sweep",
@@ -46,10 +53,14 @@ def hand_over(
                 who=who,
                 host=host,
                 created_at_s=time.time(),
-                reason="Ctrl-C in specwatch sweep",
+                reason="specwatch sweep, which asked for it, was told to stop",
                 args={},
             )
             click.echo("\nAsked the daemon to stop the sweep; waiting for its end.", err=True)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _follow(store: Store, intent: int) -> tuple[int | None, int]:
@@ -72,7 +83,8 @@ def _follow(store: Store, intent: int) -> tuple[int | None, int]:
             asked = get_intent(store, intent)
             if asked is not None and asked.done_at_s is not None and sweep_id is None:
                 click.echo(f"The daemon did not sweep: {asked.result}", err=True)
-                return None, EXIT_RUNNING if asked.result.startswith("exit 6") else EXIT_FAILED
+                code = re.match(r"exit ([1-7])\b", asked.result)
+                return None, int(code[1]) if code is not None else EXIT_FAILED
             if holder_of(daemon_lock_path(store.path)) is None:
                 click.echo("The daemon is gone; the sweep may have died with it.", err=True)
                 return sweep_id, EXIT_FAILED

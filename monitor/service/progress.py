@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -11,10 +12,11 @@ from monitor.values import SweepProgress
 from probes.values import Cell
 
 WIDTH = 24
+CLEAR = "\r\x1b[2K"
 
 
 class ProgressPrinter:
-    """Draws the bar beneath the cells; restores the line at the end."""
+    """Draws the bar beneath the cells; restores the line at the end. A stream that is gone is no reason to fail."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -27,30 +29,28 @@ class ProgressPrinter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._clear()
+        if self._live:
+            self._write(CLEAR)
 
     def progress(self, now: SweepProgress) -> None:
         """Show how far the sweep is."""
         line = progress_line(now)
         if self._live:
-            self._clear()
-            self._stream.write(line)
+            self._write(CLEAR + line)
         elif now.phase != "cells" and line != self._shown:
-            self._stream.write(line + "\n")
+            self._write(line + "\n")
         self._shown = line
-        self._stream.flush()
 
     def cell(self, cell: Cell) -> None:
         """One finished cell, which stays on the screen."""
-        self._clear()
-        self._stream.write(cell_line(cell) + "\n")
-        if self._live:
-            self._stream.write(self._shown)
-        self._stream.flush()
+        line = cell_line(cell) + "\n"
+        self._write(CLEAR + line + self._shown if self._live else line)
 
-    def _clear(self) -> None:
-        if self._live:
-            self._stream.write("\r\x1b[2K")
+    def _write(self, text: str) -> None:
+        # The terminal may have gone; the sweep must still end in order and leave its record.
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+            self._stream.flush()
 
 
 def progress_line(now: SweepProgress) -> str:

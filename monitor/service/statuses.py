@@ -1,6 +1,6 @@
 """Joins readings, identities and crossovers into the status of every endpoint; reads the store, decides nothing.
 
-Two sources of readings: the store (daemon, viewers) and memory (local mode, which must not write).
+Two sources of readings: a store (daemon, viewers) and memory (`once`, which must not write).
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import Protocol
 
 from monitor.config.model import Config, EndpointConfig
 from monitor.config.targets import parse_duration, pool_of
+from monitor.service.locks import holder_of, sweep_lock_path
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.store.db import Store
 from monitor.store.identities import load_identity
 from monitor.store.readings import latest_reading, load_readings
-from monitor.store.sweeps import latest_crossover, recent_sweeps
+from monitor.store.sweeps import latest_crossover, sweeps_since
 from monitor.values import GATE_PHASE, EndpointStatus, StoredCrossover, StoredReading, SweepRecord
 from probes.scrape.fingerprint import fingerprint
 from probes.values import Identity, Reading, State
@@ -53,7 +54,7 @@ class StoredReadings:
 
 
 class MemoryReadings:
-    """Readings held in this process only: local mode and `once` write nothing."""
+    """Readings held in this process only: `once` writes nothing."""
 
     def __init__(self, keep: int = 2000) -> None:
         self._keep = keep
@@ -100,7 +101,7 @@ def live_settings(config: Config) -> LiveSettings:
 def all_statuses(config: Config, store: Store | None, readings: Readings, now_s: float) -> tuple[EndpointStatus, ...]:
     """The status of every configured endpoint, in the file's order."""
     settings = live_settings(config)
-    sweeps = recent_sweeps(store, 20) if store is not None else []
+    sweeps = sweeps_in_force(config, store, now_s) if store is not None else []
     result: list[EndpointStatus] = []
     for endpoint in config.endpoint:
         pool = pool_of(endpoint)
@@ -137,6 +138,16 @@ def newest_crossover(store: Store | None, pool: str, print_: str | None) -> Stor
     return latest_crossover(store, pool, print_) or latest_crossover(store, pool, None)
 
 
+def sweeps_in_force(config: Config, store: Store, now_s: float) -> list[SweepRecord]:
+    """Sweeps that load servers now or whose load has not settled yet. One that was killed holds no lock any more."""
+    settle_s = max((e.probe.settle_s for e in config.endpoint if e.probe is not None), default=0.0)
+    return [
+        sweep
+        for sweep in sweeps_since(store, now_s - settle_s)
+        if sweep.ended_at_s is not None or holder_of(sweep_lock_path(store.path, sweep.pool)) is not None
+    ]
+
+
 def sweep_on(config: Config, endpoint: EndpointConfig, sweeps: Sequence[SweepRecord], now_s: float) -> int | None:
     """The sweep that loads this endpoint's server now, or did within its settle time."""
     for sweep in sweeps:
@@ -146,8 +157,7 @@ def sweep_on(config: Config, endpoint: EndpointConfig, sweeps: Sequence[SweepRec
         ended_s = sweep.ended_at_s
         if ended_s is not None and now_s - ended_s > probing.probe.settle_s:
             continue
-        watching = sweep.progress is not None and sweep.progress.phase == GATE_PHASE
-        if sweep.outcome == "refused" or (watching and ended_s is None):
+        if sweep.outcome == "refused" or (sweep.progress is not None and sweep.progress.phase == GATE_PHASE):
             continue
         urls = {(arm.url or probing.url).rstrip("/") for arm in probing.arm}
         if endpoint.url.rstrip("/") in urls:

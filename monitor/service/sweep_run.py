@@ -18,7 +18,7 @@ from monitor.config.targets import probe_of
 from monitor.service.died import settle_dead_sweeps
 from monitor.service.locks import noprobe_path
 from monitor.store.db import Store
-from monitor.store.intents import abort_requested, active_pause
+from monitor.store.intents import abort_requested, active_pause, get_intent
 from monitor.store.sweeps import add_cell, begin_sweep, end_sweep, set_progress
 from monitor.values import GATE_PHASE, SweepProgress
 from probes.scrape.fingerprint import fingerprint
@@ -81,7 +81,7 @@ async def run_stored_sweep(
         live_arm=plan.live_arm,
         plan=describe_plan(plan, caller),
     )
-    hooks = _Hooks(store, sweep_id, plan.pool, started_s, interrupted, show, on_cell)
+    hooks = _Hooks(store, sweep_id, plan.pool, _asked_at_s(store, caller, started_s), interrupted, show, on_cell)
     try:
         hooks.on_progress(0, 0, None, GATE_PHASE, probe.quiet_s, "watching every arm for live load before any of ours")
         gate = await _gate(loaded, store, plan, probe, caller, hooks.stop_requested)
@@ -123,7 +123,8 @@ class _Hooks:
     store: Store
     sweep_id: int
     pool: str
-    started_s: float
+    asked_s: float
+    """An abort from then on is meant for this sweep."""
     interrupted: Callable[[], str | None]
     show: Callable[[SweepProgress], None]
     show_cell: Callable[[Cell], None]
@@ -152,7 +153,13 @@ class _Hooks:
         noprobe = noprobe_path(self.store.path)
         if noprobe.exists():
             return f"the file {noprobe} forbids probing"
-        return self.interrupted() or abort_requested(self.store, self.pool, self.started_s)
+        return self.interrupted() or abort_requested(self.store, self.pool, self.asked_s)
+
+
+def _asked_at_s(store: Store, caller: Caller, started_s: float) -> float:
+    """A sweep that was handed over may be called off before its process has begun."""
+    intent = get_intent(store, caller.intent) if caller.intent is not None else None
+    return started_s if intent is None else min(intent.created_at_s, started_s)
 
 
 async def _gate(
@@ -164,14 +171,7 @@ async def _gate(
     stop_requested: Callable[[], str | None],
 ) -> GateVerdict:
     """What stands against it at once (pause, file, window) is not worth watching the arms for."""
-    paused = active_pause(store, time.time())
-    noprobe = noprobe_path(store.path)
-    standing = GateInputs(
-        arms=(),
-        paused_until_s=paused[0] if paused is not None else None,
-        pause_reason=paused[1] if paused is not None else "",
-        noprobe_file=str(noprobe) if noprobe.exists() else None,
-    )
+    standing = _standing(store)
     limits = GateLimits(
         max_live_concurrency=probe.max_live_concurrency,
         max_kv_usage=probe.max_kv_usage,
@@ -189,7 +189,19 @@ async def _gate(
         max_bytes=int(scrape.max_page_mb * 1_000_000),
         stop_requested=stop_requested,
     )
-    return decide(replace(standing, arms=arms), limits, time.time())
+    # Looked at again: somebody may have paused sweeps while the arms were watched.
+    return decide(replace(_standing(store), arms=arms), limits, time.time())
+
+
+def _standing(store: Store) -> GateInputs:
+    paused = active_pause(store, time.time())
+    noprobe = noprobe_path(store.path)
+    return GateInputs(
+        arms=(),
+        paused_until_s=paused[0] if paused is not None else None,
+        pause_reason=paused[1] if paused is not None else "",
+        noprobe_file=str(noprobe) if noprobe.exists() else None,
+    )
 
 
 def describe_plan(plan: SweepPlan, caller: Caller) -> dict[str, object]:

@@ -157,6 +157,12 @@ def running_sweeps(store: Store) -> list[SweepRecord]:
     return [_record(r) for r in store.rows(f"{_SELECT} WHERE s.outcome = 'running' ORDER BY s.id")]
 
 
+def sweeps_since(store: Store, ended_since_s: float) -> list[SweepRecord]:
+    """Newest first, those that ended since then or have not; however many others were refused meanwhile."""
+    sql = f"{_SELECT} WHERE s.outcome = 'running' OR s.ended_at_s >= ? ORDER BY s.started_at_s DESC, s.id DESC"
+    return [_record(r) for r in store.rows(sql, (ended_since_s,))]
+
+
 def load_cells(store: Store, sweep_id: int) -> list[Cell]:
     """The cells of one sweep in the order they were measured."""
     rows = store.rows("SELECT body FROM cells WHERE sweep_id = ? ORDER BY position, id", (sweep_id,))

@@ -1,0 +1,206 @@
+"""Nobody's sweep runs unasked: not after it was called off, not without its daemon, not twice, not unseen."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from monitor.cli import main
+from monitor.config.load import Loaded, load_config
+from monitor.service.locks import Lock, sweep_lock_path
+from monitor.service.statuses import sweep_on, sweeps_in_force
+from monitor.service.sweep_child import SweepChildren
+from monitor.service.sweep_plan import plan_for
+from monitor.service.sweep_run import Caller, run_stored_sweep
+from monitor.store.db import Store, open_store
+from monitor.store.intents import add_intent
+from monitor.store.sweeps import begin_sweep, end_sweep, get_sweep, recent_sweeps, set_progress
+from monitor.values import SweepProgress
+
+CONFIG = """\
+[[endpoint]]
+name = "chat"
+url = "http://127.0.0.1:9"
+pool = "chat-8b"
+  [endpoint.probe]
+  live_arm = "k3"
+  ladder = [1, 2]
+  quiet_s = 0.0
+  [[endpoint.arm]]
+  name = "off"
+  url = "http://127.0.0.1:10"
+  [[endpoint.arm]]
+  name = "k3"
+  url = "http://127.0.0.1:9"
+[[endpoint]]
+name = "chat-2"
+url = "http://127.0.0.1:11"
+pool = "chat-8b"
+"""
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Loaded:
+    (tmp_path / "config.toml").write_text(CONFIG)
+    return load_config(tmp_path / "config.toml")
+
+
+def begin(store: Store, pool: str = "chat-8b", started_at_s: float = 100.0, phase: str = "cells") -> int:
+    sweep_id = begin_sweep(
+        store,
+        pool=pool,
+        endpoint="chat",
+        started_at_s=started_at_s,
+        trigger="command",
+        who="me",
+        pid=1,
+        host="here",
+        baseline="off",
+        live_arm="k3",
+        plan={},
+    )
+    set_progress(store, sweep_id, SweepProgress(phase, 0, 4, None, None, None, None))
+    return sweep_id
+
+
+def refuse(store: Store, at_s: float) -> None:
+    sweep_id = begin(store, pool="other", started_at_s=at_s, phase="gate")
+    end(store, sweep_id, at_s, "refused")
+
+
+def end(store: Store, sweep_id: int, at_s: float, outcome: str) -> None:
+    end_sweep(
+        store,
+        sweep_id,
+        ended_at_s=at_s,
+        outcome=outcome,
+        reason="",
+        exit_code=4,
+        fingerprint="",
+        result=None,
+        arm_k={},
+    )
+
+
+def ask(store: Store, kind: str, at_s: float, subject: str = "chat-8b") -> int:
+    return add_intent(store, kind=kind, subject=subject, who="me", host="here", created_at_s=at_s, reason="", args={})
+
+
+async def test_a_sweep_called_off_before_its_process_began_sends_nothing(loaded: Loaded) -> None:
+    with open_store(loaded.store_path) as store:
+        intent = ask(store, "sweep", time.time() - 2)
+        ask(store, "abort", time.time() - 1)
+        plan = plan_for(loaded, "chat-8b", (), store)
+        ended = await run_stored_sweep(
+            loaded,
+            store,
+            plan,
+            Caller("intent", "me@here", intent, now=True),
+            interrupted=lambda: None,
+            show=lambda _progress: None,
+            on_cell=lambda _cell: None,
+        )
+        assert ended.exit_code == 4
+        sweep = get_sweep(store, ended.sweep_id)
+        assert sweep is not None
+        assert sweep.outcome == "aborted"
+
+
+async def test_a_pause_that_comes_while_the_gate_watches_holds(loaded: Loaded) -> None:
+    """The arms are away as well; what matters is that the pause is among the reasons."""
+    with open_store(loaded.store_path) as store:
+        plan = plan_for(loaded, "chat-8b", (), store)
+
+        def pause(_progress: SweepProgress) -> None:
+            if not store.rows("SELECT 1 FROM intents"):
+                asyncio.get_running_loop().call_soon(
+                    lambda: add_intent(
+                        store,
+                        kind="pause",
+                        subject="",
+                        who="me",
+                        host="here",
+                        created_at_s=time.time(),
+                        reason="launch day",
+                        args={"until_s": time.time() + 3600},
+                    )
+                )
+
+        ended = await run_stored_sweep(
+            loaded,
+            store,
+            plan,
+            Caller("command", "me@here"),
+            interrupted=lambda: None,
+            show=pause,
+            on_cell=lambda _cell: None,
+        )
+        assert ended.exit_code == 3
+        sweep = get_sweep(store, ended.sweep_id)
+        assert sweep is not None
+        assert "launch day" in sweep.reason
+
+
+def test_a_sweep_whose_daemon_is_gone_stops_by_itself(loaded: Loaded) -> None:
+    nobody = os.getpid() + 1
+    words = ["sweep", "chat-8b", "--now", "--direct", "--config", str(loaded.path), "--parent", str(nobody)]
+    done = subprocess.run(
+        [sys.executable, "-m", "monitor.cli", *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 4, done.stderr
+    with open_store(loaded.store_path, readonly=True) as store:
+        assert "daemon" in recent_sweeps(store, 1)[0].reason
+
+
+async def test_two_wishes_at_once_start_one_sweep_and_break_nothing(tmp_path: Path) -> None:
+    children = SweepChildren(tmp_path / "absent.toml")
+    runs = (children.run("chat-8b", trigger="intent", who="me", now=False) for _ in range(2))
+    assert sorted(await asyncio.gather(*runs)) == [2, 6]
+    assert not children.busy("chat-8b")
+
+
+def test_a_long_sweep_stays_in_force_however_many_others_were_refused(loaded: Loaded) -> None:
+    with open_store(loaded.store_path) as store, Lock(sweep_lock_path(store.path, "chat-8b")):
+        sweep_id = begin(store)
+        for second in range(200, 250):
+            refuse(store, float(second))
+        assert sweep_on(loaded.config, loaded.config.endpoint[0], sweeps_in_force(loaded.config, store, 250.0), 250.0)
+        end(store, sweep_id, 300.0, "aborted")
+        for at_s, seen in ((330.0, sweep_id), (400.0, None)):
+            sweeps = sweeps_in_force(loaded.config, store, at_s)
+            assert sweep_on(loaded.config, loaded.config.endpoint[0], sweeps, at_s) == seen
+
+
+def test_a_killed_sweep_loads_nobody_even_before_it_is_marked(loaded: Loaded) -> None:
+    with open_store(loaded.store_path) as store:
+        begin(store)
+        assert sweeps_in_force(loaded.config, store, 101.0) == []
+
+
+def test_a_sweep_that_only_watched_has_loaded_nobody(loaded: Loaded) -> None:
+    with open_store(loaded.store_path) as store:
+        end(store, begin(store, phase="gate"), 110.0, "aborted")
+        sweeps = sweeps_in_force(loaded.config, store, 111.0)
+        assert sweep_on(loaded.config, loaded.config.endpoint[0], sweeps, 111.0) is None
+
+
+def test_stop_does_not_take_a_misspelt_name_for_a_pool_at_rest(loaded: Loaded) -> None:
+    said = CliRunner().invoke(main, ["stop", "chat8b", "--config", str(loaded.path)])
+    assert said.exit_code == 2
+    assert "did you mean chat-8b" in said.output
+
+
+def test_stop_finds_the_sweep_by_any_endpoint_of_its_pool_and_says_when_it_stays(loaded: Loaded) -> None:
+    with open_store(loaded.store_path) as store, Lock(sweep_lock_path(store.path, "chat-8b")):
+        begin(store)
+        words = ["stop", "chat-2", "--timeout-s", "0", "--config", str(loaded.path)]
+        said = CliRunner().invoke(main, words)
+        assert said.exit_code == 7
+        assert "Still there" in said.output
