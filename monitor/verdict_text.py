@@ -37,8 +37,12 @@ def verdict_sentence(arm: ArmVerdict, unit: str) -> str:
         case Verdict.CROSSES:
             return f"crosses at {where} {unit}: faster below, slower above"
         case Verdict.ALWAYS_FASTER:
-            top = f" up to {number(arm.low)} {unit}" if arm.low is not None else ""
-            return f"always faster{top}, the highest measured"
+            if arm.low is None or not arm.speedup:
+                return "always faster"
+            top = arm.speedup[-1].concurrency
+            if arm.low < 0.999 * top:
+                return f"faster up to {number(arm.low)} {unit}, inside the noise from there to {number(top)}, the top"
+            return f"always faster up to {number(arm.low)} {unit}, the highest measured"
         case Verdict.NEVER_FASTER:
             return "never faster at any load measured"
         case Verdict.UNCLEAR:
