@@ -53,7 +53,7 @@ class Exporter(Collector):
         with self._lock:
             self._statuses, self._alerts, self._at_s = statuses, alerts, now_s
             self._waiting = sum(d.delivered_at_s is None and d.dead_at_s is None for d in deliveries)
-            self._dead = sum(d.dead_at_s is not None for d in deliveries)
+            self._dead = sum(d.dead_at_s is not None and not d.superseded for d in deliveries)
 
     def collect(self) -> Iterable[Metric]:
         """Families in a fixed order; a value that is not known has no sample."""

@@ -23,6 +23,9 @@ class LiveArm:
 def find_live_arm(declared: str | None, stored: StoredCrossover | None, window: LiveWindow) -> LiveArm:
     """Declared arm unless the page contradicts it; else the only arm whose K and drafting match."""
     if declared is not None and not _contradicts(declared, stored, window):
+        if window.speculation_configured and window.drafting is False:
+            # K = 0 in a schedule, or no match for n-gram: not off, but not what the sweep measured either.
+            return LiveArm(None, f"{declared} is declared, but the server drafted nothing in the live window")
         return LiveArm(declared, "declared in config")
     if stored is None:
         if declared is not None:
@@ -33,6 +36,8 @@ def find_live_arm(declared: str | None, stored: StoredCrossover | None, window: 
         return LiveArm(None, prefix + "the page does not say whether speculation is on")
     if window.speculation_configured and window.drafting is False:
         return LiveArm(None, prefix + "speculation is configured but drafted nothing in the live window")
+    if window.speculation_configured and window.k is None:
+        return LiveArm(None, prefix + "the server speculates but does not show its K; set live_arm")
     k = window.k if window.speculation_configured else None
     matches = sorted(arm for arm, arm_k in stored.arm_k.items() if arm_k == k)
     shown = f"K={k}" if k is not None else "no speculation"
@@ -44,9 +49,12 @@ def find_live_arm(declared: str | None, stored: StoredCrossover | None, window: 
 
 
 def _contradicts(declared: str, stored: StoredCrossover | None, window: LiveWindow) -> bool:
+    """Only what the page plainly says counts: an arm whose K is not known (None) is not refuted by another K."""
     if stored is None or declared not in stored.arm_k or window.speculation_configured is None:
         return False
-    shown = window.k if window.speculation_configured else None
-    if stored.arm_k[declared] is None or shown is None:
-        return (stored.arm_k[declared] is None) != (window.speculation_configured is False)
-    return stored.arm_k[declared] != shown
+    known = stored.arm_k[declared]
+    if declared == stored.result.baseline:
+        return window.speculation_configured
+    if not window.speculation_configured:
+        return known is not None
+    return known is not None and window.k is not None and known != window.k

@@ -38,8 +38,9 @@ class LiveWindow:
 
 
 def live_window(readings: Sequence[StoredReading], since_s: float) -> LiveWindow:
-    """Reduce the readings from `since_s` on (oldest first) that are good, of no sweep and of one server start."""
-    good = [r.reading for r in readings if r.reading.state is State.OK and r.sweep_id is None]
+    """Reduce the good readings from `since_s` on (oldest first) after any sweep and of one server start."""
+    swept = max((index for index, r in enumerate(readings) if r.sweep_id is not None), default=-1)
+    good = [r.reading for r in readings[swept + 1 :] if r.reading.state is State.OK]
     recent = _since_restart([r for r in good if r.at_s >= since_s])
     if not recent:
         newest = good[-1] if good else None

@@ -56,7 +56,7 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
     if barrier is None and speculating and crossover is not None:
         speedup = _speedup(inputs.crossover, crossover.for_arm, window)
     costs = speculating and window.speculation_configured is not False
-    applies, applies_reason = _rule_applies(verdict, verdict_reason, costs, window, speedup)
+    applies, applies_reason = _rule_applies(barrier, costs, window, speedup)
     alerting = applies and speedup is not None and speedup.high < 1 - settings.tolerated_loss_pct / 100
     headroom = None
     if barrier is None and crossover is not None and crossover.low is not None:
@@ -233,15 +233,17 @@ def _speedup(stored: StoredCrossover | None, arm: str, window: LiveWindow) -> Ba
 
 
 def _rule_applies(
-    verdict: LiveVerdict,
-    verdict_reason: str,
+    barrier: str | None,
     speculating: bool,
     window: LiveWindow,
     speedup: BandPoint | None,
 ) -> tuple[bool, str]:
-    """Whether the alert rule can judge this endpoint now, and if not, why."""
-    if verdict is LiveVerdict.UNKNOWN:
-        return False, verdict_reason
+    """Whether the alert rule can judge this endpoint now, and if not, why.
+
+    The rule goes by the band, so a sweep whose curve has no single crossing (`unclear`) can alert where it is slower.
+    """
+    if barrier is not None:
+        return False, barrier
     if not speculating:
         return False, "speculation is off here, so it cannot be costing anything"
     if window.concurrency == 0:

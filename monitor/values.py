@@ -179,6 +179,8 @@ class Delivery:
     dead_at_s: float | None
     """Given up: the channel refused it for good."""
     last_error: str
+    superseded: bool = False
+    """Ended unsent because what it would tell was over before it could be told; no fault of the channel."""
 
 
 GATE_PHASE = "gate"

@@ -29,7 +29,11 @@ def once(config_path: Path, as_json: bool) -> None:
     if not loaded.config.endpoint:
         fail(f"{loaded.path}: no [[endpoint]], so there is nothing to look at.")
     with open_or_exit(loaded, readonly=True) if loaded.store_path.exists() else nullcontext() as store:
-        statuses = secret_or_exit(asyncio.run, look_once(loaded, store))
+        try:
+            statuses = secret_or_exit(asyncio.run, look_once(loaded, store))
+        except Exception as error:
+            # Exit 1 means "above": whatever goes wrong here must never be read as that.
+            fail(f"Could not look: {type(error).__name__}: {error}")
     if as_json:
         click.echo(json.dumps({"endpoints": [status_json(s) for s in statuses]}, indent=1))
     else:

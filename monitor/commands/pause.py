@@ -66,7 +66,7 @@ def parse_until(text: str, now: datetime) -> datetime:
         when = datetime.fromisoformat(text)
     except ValueError:
         fail(f"--until {text!r} is no time: use 2h, 06:00 or 2026-12-01T06:00.")
-    when = when if when.tzinfo is not None else when.replace(tzinfo=now.tzinfo)
+    when = when if when.tzinfo is not None else when.astimezone()
     if when <= now:
         fail(f"--until {text} is already past.")
     return when

@@ -9,7 +9,7 @@ from monitor.alerts.rule import RuleSettings, evaluate, retire
 from monitor.config.model import Config
 from monitor.store.alerts import load_alert_states, save_transition
 from monitor.store.db import Store
-from monitor.store.sweeps import latest_crossover
+from monitor.store.sweeps import crossover_of
 from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, StoredCrossover
 
 log = logging.getLogger(__name__)
@@ -50,10 +50,7 @@ def evaluate_alerts(
 
 
 def _compared_with(store: Store, status: EndpointStatus) -> StoredCrossover | None:
-    if status.crossover is None:
-        return None
-    stored = latest_crossover(store, status.pool, None)
-    return stored if stored is not None and stored.sweep_id == status.crossover.sweep_id else None
+    return crossover_of(store, status.crossover.sweep_id) if status.crossover is not None else None
 
 
 def _save(config: Config, store: Store, state: AlertState, event: AlertEvent | None, now_s: float) -> None:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from monitor.config.model import Config, EndpointConfig
 from monitor.config.targets import parse_duration, pool_of
@@ -159,7 +160,15 @@ def sweep_on(config: Config, endpoint: EndpointConfig, sweeps: Sequence[SweepRec
             continue
         if sweep.outcome == "refused" or (sweep.progress is not None and sweep.progress.phase == GATE_PHASE):
             continue
-        urls = {(arm.url or probing.url).rstrip("/") for arm in probing.arm}
-        if endpoint.url.rstrip("/") in urls:
+        servers = {server_of(arm.url or probing.url) for arm in probing.arm}
+        if server_of(endpoint.url) in servers:
             return sweep.id
     return None
+
+
+def server_of(url: str) -> tuple[str, int, str]:
+    """Host, port and path of an address, so that two spellings of one server are one."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").rstrip(".")
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return ("127.0.0.1" if host in ("localhost", "::1") else host, port, parts.path.rstrip("/"))

@@ -13,16 +13,17 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
 from monitor.config.load import Loaded
-from monitor.config.model import ProbeConfig
-from monitor.config.targets import probe_of
+from monitor.config.model import Config, ProbeConfig
+from monitor.config.targets import pool_of, probe_of
 from monitor.service.died import settle_dead_sweeps
 from monitor.service.locks import noprobe_path
+from monitor.store.alerts import load_alert_states
 from monitor.store.db import Store
 from monitor.store.intents import abort_requested, active_pause, get_intent
 from monitor.store.sweeps import add_cell, begin_sweep, end_sweep, set_progress
-from monitor.values import GATE_PHASE, SweepProgress
+from monitor.values import GATE_PHASE, AlertPhase, SweepProgress
 from probes.scrape.fingerprint import fingerprint
-from probes.sweep.gate import GateInputs, GateLimits, GateVerdict, decide
+from probes.sweep.gate import GateInputs, GateLimits, GateVerdict, decide, window_left_s
 from probes.sweep.guard import Stopped
 from probes.sweep.observe import observe
 from probes.sweep.outcome import SweepOutcome
@@ -91,7 +92,8 @@ async def run_stored_sweep(
         else:
             scrape = loaded.config.scrape
             max_bytes = int(scrape.max_page_mb * 1_000_000)
-            outcome = await run_sweep(plan, hooks, timeout_s=scrape.timeout_s, max_bytes=max_bytes)
+            bounded = within_window(plan, probe, caller, time.time())
+            outcome = await run_sweep(bounded, hooks, timeout_s=scrape.timeout_s, max_bytes=max_bytes)
     except Stopped as stop:
         outcome = SweepOutcome("aborted", str(stop), EXIT_ABORTED)
     except BaseException as error:
@@ -171,7 +173,7 @@ async def _gate(
     stop_requested: Callable[[], str | None],
 ) -> GateVerdict:
     """What stands against it at once (pause, file, window) is not worth watching the arms for."""
-    standing = _standing(store)
+    standing = _standing(loaded.config, store, plan, caller)
     limits = GateLimits(
         max_live_concurrency=probe.max_live_concurrency,
         max_kv_usage=probe.max_kv_usage,
@@ -190,10 +192,10 @@ async def _gate(
         stop_requested=stop_requested,
     )
     # Looked at again: somebody may have paused sweeps while the arms were watched.
-    return decide(replace(_standing(store), arms=arms), limits, time.time())
+    return decide(replace(_standing(loaded.config, store, plan, caller), arms=arms), limits, time.time())
 
 
-def _standing(store: Store) -> GateInputs:
+def _standing(config: Config, store: Store, plan: SweepPlan, caller: Caller) -> GateInputs:
     paused = active_pause(store, time.time())
     noprobe = noprobe_path(store.path)
     return GateInputs(
@@ -201,7 +203,23 @@ def _standing(store: Store) -> GateInputs:
         paused_until_s=paused[0] if paused is not None else None,
         pause_reason=paused[1] if paused is not None else "",
         noprobe_file=str(noprobe) if noprobe.exists() else None,
+        firing=() if caller.now else firing_in(config, store, plan.pool),
     )
+
+
+def within_window(plan: SweepPlan, probe: ProbeConfig, caller: Caller, now_s: float) -> SweepPlan:
+    """The same plan, its budget cut to what is left of the window; `--now` knows no window."""
+    if caller.now or probe.window is None:
+        return plan
+    left_minutes = window_left_s(probe.window, probe.timezone, now_s) / 60
+    return replace(plan, max_minutes=min(plan.max_minutes, left_minutes))
+
+
+def firing_in(config: Config, store: Store, pool: str) -> tuple[str, ...]:
+    """Endpoints of the pool on which an alert fires."""
+    names = {e.name for e in config.endpoint if pool_of(e) == pool}
+    states = load_alert_states(store).values()
+    return tuple(sorted(s.endpoint for s in states if s.phase is AlertPhase.FIRING and s.endpoint in names))
 
 
 def describe_plan(plan: SweepPlan, caller: Caller) -> dict[str, object]:

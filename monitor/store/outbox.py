@@ -176,4 +176,5 @@ def _delivery(row: sqlite3.Row) -> Delivery:
         delivered_at_s=finished_s if outcome == "delivered" else None,
         dead_at_s=finished_s if outcome in ("dead", "superseded") else None,
         last_error=row["last_error"],
+        superseded=outcome == "superseded",
     )

@@ -169,6 +169,12 @@ def load_cells(store: Store, sweep_id: int) -> list[Cell]:
     return [from_text(Cell, row["body"]) for row in rows]
 
 
+def crossover_of(store: Store, sweep_id: int) -> StoredCrossover | None:
+    """The answer of one sweep, where it has one."""
+    row = store.row("SELECT * FROM crossovers WHERE sweep_id = ?", (sweep_id,))
+    return _stored(row) if row is not None else None
+
+
 def latest_crossover(store: Store, pool: str, fingerprint: str | None) -> StoredCrossover | None:
     """The newest answer for a pool; `fingerprint` None takes whatever server it was measured on."""
     row = store.row(
@@ -176,8 +182,10 @@ def latest_crossover(store: Store, pool: str, fingerprint: str | None) -> Stored
         " ORDER BY measured_at_s DESC, sweep_id DESC LIMIT 1",
         (pool, fingerprint, fingerprint),
     )
-    if row is None:
-        return None
+    return _stored(row) if row is not None else None
+
+
+def _stored(row: sqlite3.Row) -> StoredCrossover:
     return StoredCrossover(
         sweep_id=row["sweep_id"],
         pool=row["pool"],

@@ -136,6 +136,8 @@ class SpecwatchApp(App[None]):
         lag = self._clock() - self._view.snapshot.at_s
         self._view = replace(self._view, lag_s=lag if lag > LAG_SHOWN_S else 0.0, failure=self._failure)
         base = self.screen_stack[0]
+        if not base.query("#footer"):
+            return  # a snapshot that comes before the panes are there, or after they left, is drawn by the next
         for name in ("header", "banners", "tabs", self._view.tab, "footer"):
             base.query_one(f"#{name}", Pane).update_view(self._view)
 

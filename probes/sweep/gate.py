@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from probes.values import Reason, State
@@ -37,7 +37,6 @@ class GateLimits:
     window: str | None = None
     """HH:MM-HH:MM in `timezone`; None allows any time."""
     timezone: str = "UTC"
-    quiet_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +44,12 @@ class GateInputs:
     """What is known at the time of the decision."""
 
     arms: tuple[ArmLoad, ...]
-    watched_s: float = 0.0
-    """How long the arms were watched."""
     paused_until_s: float | None = None
     pause_reason: str = ""
     noprobe_file: str | None = None
     """Path of the `.noprobe` file, where it exists."""
-    other_sweep: str | None = None
-    """A sweep that runs in this pool already, in words."""
+    firing: tuple[str, ...] = ()
+    """Endpoints of this pool on which an alert fires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +65,6 @@ def decide(inputs: GateInputs, limits: GateLimits, now: float) -> GateVerdict:
     reasons = [*_standing(inputs, limits, now)]
     for arm in inputs.arms:
         reasons += _arm_reasons(arm, limits)
-    if inputs.watched_s < limits.quiet_s:
-        text = f"the arms were watched for {inputs.watched_s:.0f} s, quiet_s asks for {limits.quiet_s:.0f} s"
-        reasons.append(Reason("not_watched", text))
     return GateVerdict(allowed=not reasons, reasons=tuple(reasons))
 
 
@@ -83,8 +77,9 @@ def _standing(inputs: GateInputs, limits: GateLimits, now: float) -> list[Reason
         until = datetime.fromtimestamp(inputs.paused_until_s, ZoneInfo(limits.timezone))
         why = f": {inputs.pause_reason}" if inputs.pause_reason else ""
         reasons.append(Reason("paused", f"sweeps are paused until {until:%Y-%m-%d %H:%M %Z}{why}"))
-    if inputs.other_sweep is not None:
-        reasons.append(Reason("sweep_running", f"another sweep runs in this pool: {inputs.other_sweep}"))
+    if inputs.firing:
+        text = f"an alert fires on {', '.join(inputs.firing)}: no experiments while somebody may be at work there"
+        reasons.append(Reason("alert_firing", text))
     if limits.window is not None and not in_window(limits.window, limits.timezone, now):
         local = datetime.fromtimestamp(now, ZoneInfo(limits.timezone))
         text = f"it is {local:%H:%M} {limits.timezone}, outside the window {limits.window}"
@@ -126,3 +121,18 @@ def in_window(spec: str, timezone: str, now_s: float) -> bool:
     if start < end:
         return start <= minute < end
     return start == end or minute >= start or minute < end
+
+
+def window_left_s(spec: str, timezone: str, now_s: float) -> float:
+    """Seconds until the window that `now_s` lies in ends; infinite where it means all day. Raises like `in_window`."""
+    match = _WINDOW.fullmatch(spec)
+    if match is None:
+        raise ValueError(f"a window is written HH:MM-HH:MM, not {spec!r}")
+    start_hour, start_minute, hour, minute = (int(part) for part in match.groups())
+    if (start_hour, start_minute) == (hour, minute):
+        return float("inf")
+    local = datetime.fromtimestamp(now_s, ZoneInfo(timezone))
+    end = local.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    if end <= local:
+        end += timedelta(days=1)
+    return max(0.0, end.timestamp() - now_s)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from statistics import mean, stdev
 
 from probes.load.records import Ending
 from probes.scrape.rates import restarted
@@ -30,6 +31,9 @@ GAUGE_APART_MAX = 0.15
 """Polled gauges against Little's law; polling waves that move in step reads up to 20% low."""
 GAUGE_APART_REQUESTS = 0.5
 """Slack of that check: at one or two clients a few polls between requests are chance."""
+GAUGE_ERRORS = 2.0
+"""Standard errors of the polled mean that are chance: answers of one length keep clients in step, so that the step
+between two requests, in which vLLM's gauge shows none, is met by some polls and shows all of them missing."""
 GAUGE_SAMPLES_MIN = 8
 """Polls below which the gauges' mean says nothing."""
 PREFIX_HITS_MAX = 0.05
@@ -131,10 +135,11 @@ def _concurrency(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     polled = [load for r in evidence.samples if (load := in_system(r)) is not None]
     if len(polled) < GAUGE_SAMPLES_MIN:
         return
-    gauge = sum(polled) / len(polled)
+    gauge = mean(polled)
     least = held * (1.0 - _hidden_share(evidence))
     below, above = least - gauge, gauge - held
-    if max(below, above) > max(GAUGE_APART_MAX * held, GAUGE_APART_REQUESTS):
+    chance = GAUGE_ERRORS * stdev(polled) / len(polled) ** 0.5
+    if max(below, above) > max(GAUGE_APART_MAX * held, GAUGE_APART_REQUESTS) + chance:
         text = f"the server's gauges say {gauge:.1f} requests in the system, request times say {held:.1f}"
         yield Reason("concurrency_mismatch", text)
 

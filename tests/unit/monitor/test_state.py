@@ -221,3 +221,32 @@ def test_an_arm_without_speculation_beside_the_baseline_never_alerts() -> None:
     assert seen.verdict is LiveVerdict.ABOVE
     assert not seen.alerting
     assert not seen.rule_applies
+
+
+def test_an_unclear_curve_still_alerts_where_its_whole_band_is_slower() -> None:
+    seen = status(minute(40.0), stored(crossing(verdict=Verdict.UNCLEAR, value=None, low=None, high=None)))
+    assert seen.verdict is LiveVerdict.UNKNOWN
+    assert seen.rule_applies
+    assert seen.alerting
+
+
+def test_a_declared_arm_that_drafts_nothing_is_not_compared() -> None:
+    seen = status(minute(40.0, drafts_per_s=0.0), stored(), declared="k3")
+    assert seen.live_arm is None
+    assert "drafted nothing" in seen.verdict_reason
+    assert not seen.alerting
+
+
+def test_an_arm_whose_k_nobody_knows_is_neither_refuted_nor_mistaken_for_the_baseline() -> None:
+    unknown_k = stored(arm_k={"off": None, "k3": None})
+    assert status(minute(40.0), unknown_k, declared="k3").live_arm == "k3"
+    assert status(minute(40.0, k=None), unknown_k, declared="off").live_arm == "off"
+    held = [StoredReading(replace(r.reading, k=None), None) for r in minute(40.0)]
+    assert status(held, unknown_k).live_arm is None
+
+
+def test_nothing_is_averaged_across_a_sweep() -> None:
+    before = minute(60.0, end_s=NOW_S - 40, count=3)
+    during = minute(64.0, end_s=NOW_S - 20, count=3, sweep_id=7)
+    seen = status([*before, *during, *minute(5.0, count=3)], stored())
+    assert seen.concurrency == pytest.approx(5.0)

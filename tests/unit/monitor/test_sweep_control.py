@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,15 +15,17 @@ from click.testing import CliRunner
 
 from monitor.cli import main
 from monitor.config.load import Loaded, load_config
+from monitor.config.model import ProbeConfig
 from monitor.service.locks import Lock, sweep_lock_path
-from monitor.service.statuses import sweep_on, sweeps_in_force
+from monitor.service.statuses import server_of, sweep_on, sweeps_in_force
 from monitor.service.sweep_child import SweepChildren
 from monitor.service.sweep_plan import plan_for
-from monitor.service.sweep_run import Caller, run_stored_sweep
+from monitor.service.sweep_run import Caller, run_stored_sweep, within_window
 from monitor.store.db import Store, open_store
 from monitor.store.intents import add_intent
 from monitor.store.sweeps import begin_sweep, end_sweep, get_sweep, recent_sweeps, set_progress
 from monitor.values import SweepProgress
+from tests.support.plans import plan as a_plan
 
 CONFIG = """\
 [[endpoint]]
@@ -204,3 +207,24 @@ def test_stop_finds_the_sweep_by_any_endpoint_of_its_pool_and_says_when_it_stays
         said = CliRunner().invoke(main, words)
         assert said.exit_code == 7
         assert "Still there" in said.output
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("http://localhost:8000", "http://127.0.0.1:8000/", True),
+        ("http://gpu1", "http://GPU1:80", True),
+        ("https://gpu1", "http://gpu1", False),
+        ("http://gpu1:8000/a", "http://gpu1:8000/b", False),
+    ],
+)
+def test_two_spellings_of_one_server_are_one(one: str, other: str, same: bool) -> None:
+    assert (server_of(one) == server_of(other)) is same
+
+
+def test_a_sweep_may_not_outlast_its_window_unless_told_now() -> None:
+    plan = a_plan(max_minutes=240.0)
+    probe = ProbeConfig(window="01:00-05:00")
+    at_s = datetime(2026, 11, 30, 4, 30, tzinfo=UTC).timestamp()
+    assert within_window(plan, probe, Caller("schedule", "cron"), at_s).max_minutes == pytest.approx(30.0)
+    assert within_window(plan, probe, Caller("command", "me", now=True), at_s).max_minutes == 240.0

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pytest
 
-from probes.sweep.gate import ArmLoad, GateInputs, GateLimits, decide, in_window
+from probes.sweep.gate import ArmLoad, GateInputs, GateLimits, decide, in_window, window_left_s
 from probes.values import State
 
 URL = "http://127.0.0.1:8000"
 QUIET = ArmLoad("off", URL, State.OK, concurrency_max=0.0, kv_usage_max=0.1)
-INPUTS = GateInputs(arms=(QUIET, replace(QUIET, arm="k3")), watched_s=60.0)
-LIMITS = GateLimits(max_live_concurrency=1.0, max_kv_usage=0.5, quiet_s=60.0)
+INPUTS = GateInputs(arms=(QUIET, replace(QUIET, arm="k3")))
+LIMITS = GateLimits(max_live_concurrency=1.0, max_kv_usage=0.5)
 NOON = datetime(2026, 6, 3, 12, 0, tzinfo=ZoneInfo("UTC")).timestamp()
 
 
@@ -36,10 +36,9 @@ def second(**changes: object) -> GateInputs:
         (second(kv_usage_max=0.6), "kv_usage", "uses 60% of its KV cache, max_kv_usage allows 50%"),
         (second(state=State.DOWN, reason="refused"), "unreachable_arm", "is down: refused"),
         (second(state=State.NOT_AN_ENGINE), "unreachable_arm", "is not_an_engine: no reason given"),
-        (replace(INPUTS, watched_s=3.0), "not_watched", "watched for 3 s, quiet_s asks for 60 s"),
         (replace(INPUTS, noprobe_file="a.db.noprobe"), "noprobe", "delete it"),
         (replace(INPUTS, paused_until_s=NOON + 60, pause_reason="release"), "paused", "12:01 UTC: release"),
-        (replace(INPUTS, other_sweep="sweep 7, pid 12"), "sweep_running", "sweep 7, pid 12"),
+        (replace(INPUTS, firing=("chat-a",)), "alert_firing", "an alert fires on chat-a"),
     ],
 )
 def test_one_fault_is_one_refusal(inputs: GateInputs, code: str, says: str) -> None:
@@ -57,9 +56,9 @@ def test_outside_the_window_the_time_and_zone_are_named() -> None:
 
 
 def test_every_reason_is_listed() -> None:
-    inputs = replace(second(concurrency_max=9.0, kv_usage_max=0.9), noprobe_file="x", watched_s=0.0)
+    inputs = replace(second(concurrency_max=9.0, kv_usage_max=0.9), noprobe_file="x")
     codes = {reason.code for reason in decide(inputs, LIMITS, NOON).reasons}
-    assert codes == {"live_load", "kv_usage", "noprobe", "not_watched"}
+    assert codes == {"live_load", "kv_usage", "noprobe"}
 
 
 def test_limits_themselves_are_still_allowed_and_a_past_pause_is_over() -> None:
@@ -112,3 +111,16 @@ def test_a_malformed_window_is_an_error(bad: str) -> None:
 def test_an_unknown_zone_is_an_error() -> None:
     with pytest.raises(ZoneInfoNotFoundError):
         in_window("01:00-05:00", "Mars/Base", NOON)
+
+
+@pytest.mark.parametrize(
+    ("spec", "at", "left_h"),
+    [
+        ("01:00-05:00", datetime(2026, 11, 30, 4, 0, tzinfo=UTC), 1.0),
+        ("22:00-05:00", datetime(2026, 11, 30, 23, 0, tzinfo=UTC), 6.0),
+        ("22:00-05:00", datetime(2026, 11, 30, 1, 0, tzinfo=UTC), 4.0),
+        ("03:00-03:00", datetime(2026, 11, 30, 1, 0, tzinfo=UTC), float("inf")),
+    ],
+)
+def test_a_window_says_how_much_of_it_is_left(spec: str, at: datetime, left_h: float) -> None:
+    assert window_left_s(spec, "UTC", at.timestamp()) == pytest.approx(left_h * 3600)

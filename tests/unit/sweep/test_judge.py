@@ -132,6 +132,15 @@ def test_a_fault_voids_the_cell_under_its_code(name: str) -> None:
     assert found[0].text[0].islower() or found[0].text[0].isdigit()
 
 
+def test_clients_in_step_may_all_be_missing_in_some_polls() -> None:
+    given = evidence()
+    samples = [
+        page if poll % 3 else replace(page, engines=(replace(page.engines[0], running=0.0),))
+        for poll, page in enumerate(given.samples)
+    ]
+    assert not assemble(replace(given, samples=tuple(samples))).void
+
+
 def test_late_sends_do_not_count_as_reaching_the_server() -> None:
     assert codes(assemble(with_late_sends()))[0] == {"client_limit", "concurrency_mismatch"}
 
