@@ -32,8 +32,8 @@ GAUGE_APART_MAX = 0.15
 GAUGE_APART_REQUESTS = 0.5
 """Slack of that check: at one or two clients a few polls between requests are chance."""
 GAUGE_ERRORS = 2.0
-"""Standard errors of the polled mean that are chance: answers of one length keep clients in step, so that the step
-between two requests, in which vLLM's gauge shows none, is met by some polls and shows all of them missing."""
+"""Standard errors of the polled mean that are chance: answers of one length keep clients in step, and a poll between
+their requests misses all of them at once."""
 GAUGE_SAMPLES_MIN = 8
 """Polls below which the gauges' mean says nothing."""
 PREFIX_HITS_MAX = 0.05
