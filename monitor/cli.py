@@ -11,9 +11,8 @@ from importlib.metadata import version
 
 import click
 
+from monitor import exit_codes
 from monitor.store.errors import StoreError
-
-EXIT_CONFIG = 2
 
 COMMANDS = {
     "demo": "A simulated server pair, a quick sweep, and traffic that crosses the crossover; needs no GPU.",
@@ -40,7 +39,7 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except StoreError as error:
             click.echo(str(error), err=True)
-            sys.exit(EXIT_CONFIG)
+            sys.exit(exit_codes.CONFIG)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

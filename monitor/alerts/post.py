@@ -7,15 +7,37 @@ from __future__ import annotations
 
 import json
 import logging
+from abc import ABC, abstractmethod
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-from monitor.alerts.message import Failed, Sent
+from monitor.alerts.message import Failed, Message, Sent
 from probes.http import AsyncClient, HTTPError, InvalidURL, Response, TimeoutException, make_client
 
 PERMANENT = frozenset({400, 401, 403, 404, 410})
 """Statuses that the same request will always get."""
 _NEVER_CONNECTED = ("ConnectError", "ConnectTimeout", "PoolTimeout")
+
+
+class PostingChannel(ABC):
+    """A channel whose messages are POSTs to one address; subclasses say what the body is."""
+
+    def __init__(self, name: str, url: str, timeout_s: float) -> None:
+        self.name = name
+        self.timeout_s = timeout_s
+        self._poster = Poster(name, url, timeout_s)
+
+    @abstractmethod
+    def body(self, message: Message) -> dict[str, object]:
+        """The whole body as JSON-ready values."""
+
+    async def send(self, message: Message, now_s: float) -> Sent | Failed:
+        """One attempt."""
+        return await self._poster.post(self.body(message), message.key, now_s)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._poster.aclose()
 
 
 class Poster:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from monitor.alerts.message import Failed, Message, Sent
-from monitor.alerts.post import Poster
+from monitor.alerts.message import Message
+from monitor.alerts.post import PostingChannel
 from monitor.values import AlertEvent
 
 HEADER_LIMIT = 150
@@ -14,21 +14,11 @@ EVENTS_SHOWN = 20
 """Of a message with many events; each takes two of Slack's 50 blocks."""
 
 
-class SlackChannel:
+class SlackChannel(PostingChannel):
     """Posts to one Slack incoming webhook."""
 
-    def __init__(self, name: str, url: str, timeout_s: float) -> None:
-        self.name = name
-        self.timeout_s = timeout_s
-        self._poster = Poster(name, url, timeout_s)
-
-    async def send(self, message: Message, now_s: float) -> Sent | Failed:
-        """One attempt."""
-        return await self._poster.post(body_of(message), message.key, now_s)
-
-    async def aclose(self) -> None:
-        """Close the connection."""
-        await self._poster.aclose()
+    def body(self, message: Message) -> dict[str, object]:
+        return body_of(message)
 
 
 def body_of(message: Message) -> dict[str, object]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from datetime import UTC, datetime
 
-from monitor.alerts.message import Failed, Message, Sent, event_key
-from monitor.alerts.post import Poster
+from monitor.alerts.message import Message, event_key
+from monitor.alerts.post import PostingChannel
 from monitor.values import AlertEvent
 
 ALERT_NAME = "SpeculationCostsThroughput"
@@ -14,21 +14,11 @@ NOT_ENDED = "0001-01-01T00:00:00Z"
 """Alertmanager's way to say that an alert has no end yet."""
 
 
-class WebhookChannel:
+class WebhookChannel(PostingChannel):
     """Posts to any address that takes Alertmanager's webhooks."""
 
-    def __init__(self, name: str, url: str, timeout_s: float) -> None:
-        self.name = name
-        self.timeout_s = timeout_s
-        self._poster = Poster(name, url, timeout_s)
-
-    async def send(self, message: Message, now_s: float) -> Sent | Failed:
-        """One attempt."""
-        return await self._poster.post(body_of(message), message.key, now_s)
-
-    async def aclose(self) -> None:
-        """Close the connection."""
-        await self._poster.aclose()
+    def body(self, message: Message) -> dict[str, object]:
+        return body_of(message)
 
 
 def body_of(message: Message) -> dict[str, object]:

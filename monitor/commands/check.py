@@ -15,11 +15,12 @@ from typing import TypeVar
 
 import click
 
+from monitor import exit_codes
 from monitor.commands.check_arms import compare_arms
 from monitor.commands.check_servers import Look, look_at_all
 from monitor.commands.check_sweep import sweep_section
 from monitor.commands.check_text import Remark, Section, count, host_of, look_section, render
-from monitor.commands.common import EXIT_CONFIG, config_option
+from monitor.commands.common import config_option
 from monitor.config.errors import ConfigError, describe, explain
 from monitor.config.load import Loaded, load_config
 from monitor.config.model import ArmConfig, ChannelConfig, EndpointConfig
@@ -44,10 +45,10 @@ def check(config_path: Path) -> None:
         loaded = load_config(config_path)
     except ConfigError as error:
         click.echo(explain(error))
-        sys.exit(EXIT_CONFIG)
+        sys.exit(exit_codes.CONFIG)
     sections = asyncio.run(inspect(loaded, datetime.now(UTC)))
     click.echo(render(sections))
-    sys.exit(EXIT_CONFIG if any(remark.is_problem for s in sections for remark in s.remarks) else 0)
+    sys.exit(exit_codes.CONFIG if any(remark.is_problem for s in sections for remark in s.remarks) else 0)
 
 
 async def inspect(loaded: Loaded, now: datetime) -> list[Section]:

@@ -8,11 +8,10 @@ from typing import Any, NoReturn
 
 import click
 
+from monitor import exit_codes
 from monitor.config.errors import ConfigError, explain
 from monitor.config.load import Loaded, load_config
 from monitor.store.db import Store, StoreError, open_store
-
-EXIT_CONFIG = 2
 
 config_option = click.option(
     "--config",
@@ -24,7 +23,7 @@ config_option = click.option(
 )
 
 
-def fail(message: str, code: int = EXIT_CONFIG) -> NoReturn:
+def fail(message: str, code: int = exit_codes.CONFIG) -> NoReturn:
     """Say one thing on stderr and leave."""
     click.echo(message, err=True)
     sys.exit(code)

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import click
 
+from monitor import exit_codes
 from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, secret_or_exit
 from monitor.log import setup_logging
 from monitor.service.daemon import Daemon, serve_until_signal
 from monitor.service.lifeline import parent_option
 from monitor.service.locks import AlreadyHeld, Lock, daemon_lock_path
-
-EXIT_ALREADY_RUNNING = 6
 
 
 @click.command()
@@ -30,7 +29,7 @@ def serve(config_path: Path, verbose: bool, parent: int | None) -> None:
     try:
         lock = Lock(daemon_lock_path(loaded.store_path)).acquire()
     except AlreadyHeld as error:
-        fail(f"A daemon already serves {loaded.store_path} ({error.holder}); stop it first.", EXIT_ALREADY_RUNNING)
+        fail(f"A daemon already serves {loaded.store_path} ({error.holder}); stop it first.", exit_codes.RUNNING)
     with store, lock:
         daemon = secret_or_exit(Daemon, loaded, store)
         try:

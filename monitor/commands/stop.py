@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from monitor import exit_codes
 from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit
 from monitor.config.errors import nearest
 from monitor.config.model import Config
@@ -19,7 +20,6 @@ from monitor.store.intents import add_intent, pending
 from monitor.store.sweeps import running_sweeps
 from monitor.who import who_am_i
 
-EXIT_NOT_RESTORED = 7
 POLL_S = 0.2
 
 
@@ -56,7 +56,7 @@ def stop(endpoint: str | None, config_path: Path, timeout_s: float, reason: str)
             if time.monotonic() > deadline:
                 for what in left.values():
                     click.echo(f"Still there: {what}.", err=True)
-                sys.exit(EXIT_NOT_RESTORED)
+                sys.exit(exit_codes.NOT_RESTORED)
             time.sleep(POLL_S)
             settle_dead_sweeps(store, time.time())
         click.echo("Stopped. Sweeps of running servers change no server, so nothing had to be restored.")

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import click
 
+from monitor import exit_codes
 from monitor.commands.common import (
     config_option,
     fail,
@@ -34,8 +35,6 @@ from monitor.units import age_text
 from monitor.who import who_am_i
 from probes.load.prompts import PromptFileError, load_prompts
 from probes.sweep.plan import SweepPlan, estimate
-
-EXIT_RUNNING = 6
 
 
 @click.command()
@@ -110,7 +109,9 @@ def _run_here(loaded: Loaded, store: Store, plan: SweepPlan, caller: Caller, par
     try:
         lock = Lock(sweep_lock_path(loaded.store_path, plan.pool)).acquire()
     except AlreadyHeld as error:
-        fail(f"A sweep of {plan.pool} is already running ({error.holder}); `specwatch stop` ends it.", EXIT_RUNNING)
+        fail(
+            f"A sweep of {plan.pool} is already running ({error.holder}); `specwatch stop` ends it.", exit_codes.RUNNING
+        )
     asked: list[str] = []
 
     def ask(number: int, _frame: object) -> None:

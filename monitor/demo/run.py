@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from monitor import exit_codes
 from monitor.config.load import load_config
 from monitor.demo.processes import end, start_daemon, start_sim, time_scale_for
 from monitor.demo.settings import demo_settings, demo_toml
@@ -20,7 +21,6 @@ from monitor.demo.story import Story
 from monitor.store.db import open_store
 
 ON_ARM = "k3"
-EXIT_INCOMPLETE = 1
 
 
 async def run_demo(folder: Path, *, headless: bool, seconds: float, seed: int, crossover: float | None) -> int:
@@ -72,7 +72,7 @@ async def run_demo(folder: Path, *, headless: bool, seconds: float, seed: int, c
         await asyncio.sleep(1.5 if story.told.fired else 0)
         if not story.told.complete:
             say("the daemon's last words:\n" + (folder / "serve.log").read_text()[-2000:])
-        return 0 if story.told.complete else EXIT_INCOMPLETE
+        return 0 if story.told.complete else exit_codes.FAILED
 
 
 async def _finish(task: asyncio.Task[None]) -> None:

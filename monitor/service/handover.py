@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from monitor import exit_codes
 from monitor.service.lifeline import on_stop_signals
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.progress import ProgressPrinter
@@ -21,7 +22,6 @@ from monitor.store.sweeps import load_cells, recent_sweeps
 from probes.sweep.plan import SweepPlan
 
 POLL_S = 0.3
-EXIT_FAILED = 1
 
 
 def hand_over(
@@ -79,13 +79,13 @@ def _follow(store: Store, intent: int) -> tuple[int | None, int]:
                 if sweep.outcome == "running" and sweep.progress is not None:
                     printer.progress(sweep.progress)
                 if sweep.outcome != "running":
-                    return sweep_id, sweep.exit_code if sweep.exit_code is not None else EXIT_FAILED
+                    return sweep_id, sweep.exit_code if sweep.exit_code is not None else exit_codes.FAILED
             asked = get_intent(store, intent)
             if asked is not None and asked.done_at_s is not None and sweep_id is None:
                 click.echo(f"The daemon did not sweep: {asked.result}", err=True)
                 code = re.match(r"exit ([1-7])\b", asked.result)
-                return None, int(code[1]) if code is not None else EXIT_FAILED
+                return None, int(code[1]) if code is not None else exit_codes.FAILED
             if holder_of(daemon_lock_path(store.path)) is None:
                 click.echo("The daemon is gone; the sweep may have died with it.", err=True)
-                return sweep_id, EXIT_FAILED
+                return sweep_id, exit_codes.FAILED
             time.sleep(POLL_S)

@@ -12,9 +12,10 @@ import signal
 import sys
 from pathlib import Path
 
+from monitor import exit_codes
+
 log = logging.getLogger(__name__)
 
-EXIT_RUNNING = 6
 STOP_GRACE_S = 15.0
 """How long a child may take to close its streams and write its end before it is killed."""
 
@@ -37,7 +38,7 @@ class SweepChildren:
     ) -> int:
         """Run one sweep to its end and return its exit code (that of `specwatch sweep`); 6 where the pool is busy."""
         if pool in self._pools:
-            return EXIT_RUNNING
+            return exit_codes.RUNNING
         self._pools.add(pool)
         try:
             return await self._run(pool, trigger=trigger, who=who, now=now, arms=arms, intent=intent)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
+from monitor import exit_codes
 from monitor.config.load import Loaded
 from monitor.config.model import Config, ProbeConfig
 from monitor.config.targets import pool_of, probe_of
@@ -30,10 +31,6 @@ from probes.sweep.outcome import SweepOutcome
 from probes.sweep.plan import CellSlot, SweepPlan
 from probes.sweep.run import run_sweep
 from probes.values import Cell
-
-EXIT_FAILED = 1
-EXIT_REFUSED = 3
-EXIT_ABORTED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +85,16 @@ async def run_stored_sweep(
         gate = await _gate(loaded, store, plan, probe, caller, hooks.stop_requested)
         if not gate.allowed:
             reason = "; ".join(r.text for r in gate.reasons)
-            outcome = SweepOutcome("refused", reason, EXIT_REFUSED)
+            outcome = SweepOutcome("refused", reason, exit_codes.REFUSED)
         else:
             scrape = loaded.config.scrape
             max_bytes = int(scrape.max_page_mb * 1_000_000)
             bounded = within_window(plan, probe, caller, time.time())
             outcome = await run_sweep(bounded, hooks, timeout_s=scrape.timeout_s, max_bytes=max_bytes)
     except Stopped as stop:
-        outcome = SweepOutcome("aborted", str(stop), EXIT_ABORTED)
+        outcome = SweepOutcome("aborted", str(stop), exit_codes.ABORTED)
     except BaseException as error:
-        _end(store, sweep_id, SweepOutcome("failed", f"{type(error).__name__}: {error}", EXIT_FAILED), "")
+        _end(store, sweep_id, SweepOutcome("failed", f"{type(error).__name__}: {error}", exit_codes.FAILED), "")
         raise
     _end(store, sweep_id, outcome, _fingerprint(outcome, plan, endpoint.hardware, endpoint.revision))
     return Ended(sweep_id, outcome.exit_code)
