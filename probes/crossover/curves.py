@@ -66,6 +66,17 @@ def rungs_of(points: Sequence[CurvePoint]) -> list[list[CurvePoint]]:
     return rungs
 
 
+def _apart(rungs: Sequence[list[CurvePoint]]) -> list[list[CurvePoint]]:
+    """Join rungs that touch: without its limited points one can be left with only the x of the next."""
+    joined: list[list[CurvePoint]] = []
+    for rung in rungs:
+        if joined and rung[0].concurrency <= joined[-1][-1].concurrency:
+            joined[-1] = [*joined[-1], *rung]
+        else:
+            joined.append(rung)
+    return joined
+
+
 def fit_curve(arm: str, points: Sequence[CurvePoint]) -> Curve | None:
     """Fit one arm's curve; None with fewer than two rungs.
 
@@ -75,7 +86,7 @@ def fit_curve(arm: str, points: Sequence[CurvePoint]) -> Curve | None:
     rungs = rungs_of([p for p in points if usable(p)])
     free = [[p for p in rung if not p.limited] for rung in rungs]
     last_free = max((i for i, rung in enumerate(free) if rung), default=-1)
-    chosen = [rung for rung in free[: last_free + 1] if rung] + rungs[last_free + 1 :]
+    chosen = _apart([rung for rung in free[: last_free + 1] if rung] + rungs[last_free + 1 :])
     if len(chosen) < 2:
         return None
     logs = [(np.log([p.concurrency for p in r]), np.log([p.output_tok_s for p in r])) for r in chosen]

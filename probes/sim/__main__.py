@@ -80,7 +80,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--kv-tokens", type=int, default=114_688)
     made.add_argument("--mean-output-tokens", type=float, default=256.0)
     made.add_argument("--prompt-cost", type=float, default=1.0, help="scales what a prompt token costs")
-    made.add_argument("--acceptance", type=_rates, default=ACCEPTANCE, help="by position, e.g. 0.7,0.5,0.4")
+    made.add_argument(
+        "--acceptance", type=_rates, default=ACCEPTANCE, help="by position; the crossover is put there with it"
+    )
     made.add_argument("--model-name", default="sim-8b")
     made.add_argument("--release", default="0.26.0", help="the vLLM version to look like")
     made.add_argument("--profile", type=_profile, help="traffic on the last server: seconds:clients,seconds:clients")
@@ -110,6 +112,7 @@ async def serve(arguments: argparse.Namespace) -> None:
                 mean_output_tokens=arguments.mean_output_tokens,
                 prompt_cost=arguments.prompt_cost,
                 acceptance=arguments.acceptance,
+                crossover_at=arguments.acceptance,
                 model_name=arguments.model_name,
                 version=arguments.release,
             )

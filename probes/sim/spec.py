@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probes.sim.model import ACCEPTANCE, OUTPUT_TOKENS
-from probes.sim.stretch import REFERENCE_K, stretch_for
+from probes.sim.stretch import stretch_for
 
 BLOCK_TOKENS = 16
 DRAFT_KV_SHARE = 0.90
@@ -46,6 +46,8 @@ class SimSpec:
     token_budget: int = 8192
     """Tokens per step on the unstretched batch axis; chunks long prompts."""
     prefix_caching: bool = True
+    crossover_at: tuple[float, ...] = ACCEPTANCE
+    """The acceptance at which `crossover` holds; a server that accepts less crosses earlier."""
     prompt_cost: float = 1.0
     """Scales what a prompt token costs. Answers much shorter than the fitted 256 tokens need prompts cheaper in
     proportion, or the server does little but prefill and no arm differs from another."""
@@ -81,12 +83,7 @@ class SimSpec:
     def stretch(self) -> float:
         """How many requests of the fitted model one request here weighs."""
         crossover = UNREACHABLE * self.max_num_seqs if self.crossover is None else self.crossover
-        return stretch_for(crossover, self.mean_output_tokens, self.prompt_cost, self._reference_acceptance)
-
-    @property
-    def _reference_acceptance(self) -> tuple[float, ...]:
-        """k3's, by which every arm of a pool is stretched alike; a shorter list says nothing of it."""
-        return self.acceptance if len(self.acceptance) >= REFERENCE_K else ACCEPTANCE
+        return stretch_for(crossover, self.mean_output_tokens, self.prompt_cost, self.crossover_at)
 
     @property
     def kv_blocks(self) -> int:

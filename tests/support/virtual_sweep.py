@@ -50,6 +50,7 @@ def demo_spec(crossover: float | None, seed: int) -> SimSpec:
         mean_output_tokens=OUTPUT_TOKENS,
         prompt_cost=PROMPT_COST,
         acceptance=ACCEPTANCE,
+        crossover_at=ACCEPTANCE,
     )
 
 

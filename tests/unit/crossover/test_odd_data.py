@@ -67,3 +67,10 @@ def test_close_rungs_stay_apart_where_repeats_are_numbered() -> None:
     speedup = estimate(points, baseline="off", axis=Axis.CLIENTS).arms["k3"].speedup
     assert speedup[0].concurrency == pytest.approx(20)
     assert speedup[-1].concurrency == pytest.approx(22)
+
+
+def test_a_rung_left_with_the_x_of_the_next_is_one_with_it() -> None:
+    points = [CurvePoint("off", x, x, 0) for x in (1.0, 4000.0)]
+    points += [CurvePoint("k3", 1.0, 1.0, 0), CurvePoint("k3", 2846.0, 1.0, 0, limited=True)]
+    points += [CurvePoint("k3", 3016.0, 1.0, 1), CurvePoint("k3", 3016.0, 1.0, 1)]
+    assert [p.concurrency for p in estimate(points, baseline="off", axis=Axis.CLIENTS).arms["k3"].speedup]
