@@ -31,13 +31,18 @@ POLL_S = 0.2
 def stop(endpoint: str | None, config_path: Path, timeout_s: float, reason: str) -> None:
     """Abort the running sweep of ENDPOINT (or of its pool), or all; exit 0 once none is running."""
     loaded = load_or_exit(config_path)
+    if not loaded.store_path.exists():
+        _pool(loaded.config, endpoint, set())
+        click.echo(f"There is no store {loaded.store_path}: no sweep was ever started with this config. The right one?")
+        return
     user, host = who_am_i()
     with open_or_exit(loaded) as store:
         settle_dead_sweeps(store, time.time())
         pool = _pool(loaded.config, endpoint, {name for s in running_sweeps(store) for name in (s.pool, s.endpoint)})
         going = _going(store, pool)
         if not going:
-            click.echo("No sweep is running." if endpoint is None else f"No sweep of {endpoint} is running.")
+            what = "sweep" if endpoint is None else f"sweep of {endpoint}"
+            click.echo(f"No {what} is running (store {loaded.store_path}).")
             return
         for subject, what in going.items():
             add_intent(

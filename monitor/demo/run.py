@@ -21,6 +21,7 @@ from monitor.demo.story import Story
 from monitor.store.db import open_store
 
 ON_ARM = "k3"
+GOODBYE = "Demo ended: its daemon and its simulated servers are stopped, nothing of it is kept."
 
 
 async def run_demo(folder: Path, *, headless: bool, seconds: float, seed: int, crossover: float | None) -> int:
@@ -61,7 +62,7 @@ async def run_demo(folder: Path, *, headless: bool, seconds: float, seed: int, c
             from monitor.service.feed import StoreFeed
             from monitor.tui.app import SpecwatchApp
 
-            await SpecwatchApp(StoreFeed(loaded, store)).run_async()
+            await SpecwatchApp(StoreFeed(loaded, store), goodbye=GOODBYE).run_async()
             return 0
         try:
             async with asyncio.timeout(seconds - (time.monotonic() - started)):

@@ -17,13 +17,13 @@ class DemoSettings:
     """Durations of one demo; `ladder` is what a user of a server of this size would write."""
 
     ladder: tuple[int, ...]
-    cell_s: float = 0.8
+    cell_s: float = 0.7
     repeats: int = 2
-    live_window_s: float = 4.0
-    for_s: float = 3.0
-    keep_firing_for_s: float = 3.0
+    live_window_s: float = 3.0
+    for_s: float = 2.0
+    keep_firing_for_s: float = 2.0
     settle_s: float = 1.0
-    warmup_s: float = 0.5
+    warmup_s: float = 0.3
     max_tokens: int = 128
 
 

@@ -25,7 +25,7 @@ from probes.http import make_client
 from probes.values import Verdict
 
 POLL_S = 0.25
-CLIMB_EVERY_S = 1.0
+CLIMB_EVERY_S = 0.8
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class Story:
 
     async def _climb(self, top: float) -> None:
         """More and more users, up to nine tenths of what was measured, until the alert fires."""
-        clients, limit = 2.0, 0.9 * top
+        clients, limit = 4.0, 0.9 * top
         while True:
             await self._set_traffic(round(clients))
             await asyncio.sleep(CLIMB_EVERY_S)

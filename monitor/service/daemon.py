@@ -61,9 +61,13 @@ class Daemon:
         self._scheduler = SweepScheduler()
         self._exporter = Exporter()
         self._group: asyncio.TaskGroup | None = None
+        self._stop: asyncio.Event | None = None
+        self._inode = store.path.stat().st_ino
+        self._failure = ""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then readings in memory are flushed and running sweeps are ended and marked."""
+        self._stop = stop
         self._settle()
         scrape = self._config.scrape
         loops = ScrapeLoops(
@@ -95,11 +99,14 @@ class Daemon:
         finally:
             self._scheduler.shutdown()
             await self._children.end_all()
-            await self._flush()
-            settle_dead_sweeps(self._store, self._clock())
+            if not self._failure:
+                await self._flush()
+                settle_dead_sweeps(self._store, self._clock())
             self._exporter.stop()
             for channel in self._channels.values():
                 await channel.aclose()
+        if self._failure:
+            raise OSError(self._failure)
 
     def _listen(self, host: str, port: int) -> None:
         try:
@@ -109,6 +116,12 @@ class Daemon:
                 f"[serve] metrics_host and metrics_port: {host}:{port} cannot be listened on "
                 f"({error.strerror or error}); free it, or choose another port (0 switches the page off)"
             ) from error
+
+    def _same_file(self) -> bool:
+        try:
+            return self._store.path.stat().st_ino == self._inode
+        except OSError:
+            return False
 
     def _settle(self) -> None:
         """Write the end of what an earlier daemon left open."""
@@ -146,6 +159,13 @@ class Daemon:
             self._identities[name] = (identity, print_)
 
     async def _flush(self) -> None:
+        if not self._same_file():
+            # Writing on would go into a file that nobody else can see.
+            self._failure = f"the store {self._store.path} was removed or replaced under the running daemon"
+            log.critical("event=store_gone path=%s", self._store.path)
+            if self._stop is not None:
+                self._stop.set()
+            return
         while self._identities:
             name, (identity, print_) = next(iter(self._identities.items()))
             save_identity(self._store, name, self._clock(), identity, print_)

@@ -17,10 +17,13 @@ from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.progress import ProgressPrinter
 from monitor.service.sweep_report import sweep_of
 from monitor.store.db import Store
-from monitor.store.intents import add_intent, get_intent
+from monitor.store.intents import add_intent, finish_intent, get_intent
 from monitor.store.sweeps import load_cells, recent_sweeps
 from probes.sweep.plan import SweepPlan
 
+TAKE_S = 15.0
+"""A daemon looks for requests twice a second; one that has not by then never will."""
+STOP_S = 45.0
 POLL_S = 0.3
 
 
@@ -42,10 +45,12 @@ def hand_over(
         reason="specwatch sweep",
         args={"now": now, "arms": list(arms)},
     )
+    end_s: float | None = None
     while True:
         try:
-            return _follow(store, intent)
+            return _follow(store, intent, end_s)
         except KeyboardInterrupt:
+            end_s = time.monotonic() + STOP_S
             add_intent(
                 store,
                 kind="abort",
@@ -63,8 +68,10 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _follow(store: Store, intent: int) -> tuple[int | None, int]:
+def _follow(store: Store, intent: int, end_s: float | None) -> tuple[int | None, int]:
+    """Until the sweep's end; not beyond `end_s` (monotonic) once it was told to stop."""
     sweep_id: int | None = None
+    taken_by_s = time.monotonic() + TAKE_S
     seen = 0
     with ProgressPrinter(sys.stderr) as printer:
         while True:
@@ -82,10 +89,20 @@ def _follow(store: Store, intent: int) -> tuple[int | None, int]:
                     return sweep_id, sweep.exit_code if sweep.exit_code is not None else exit_codes.FAILED
             asked = get_intent(store, intent)
             if asked is not None and asked.done_at_s is not None and sweep_id is None:
-                click.echo(f"The daemon did not sweep: {asked.result}", err=True)
                 code = re.match(r"exit ([1-7])\b", asked.result)
+                words = asked.result[code.end() :].lstrip(": ") if code is not None else asked.result
+                click.echo(f"The daemon did not sweep: {words or asked.result}", err=True)
                 return None, int(code[1]) if code is not None else exit_codes.FAILED
             if holder_of(daemon_lock_path(store.path)) is None:
-                click.echo("The daemon is gone; the sweep may have died with it.", err=True)
-                return sweep_id, exit_codes.FAILED
+                click.echo("\nThe daemon is gone, and its sweep ends with it.", err=True)
+                return sweep_id, exit_codes.ABORTED
+            if asked is not None and asked.claimed_at_s is None and time.monotonic() > taken_by_s:
+                finish_intent(store, intent, time.time(), "nobody took it")
+                click.echo(
+                    f"The daemon did not take the sweep; does it still serve {store.path}? Look at its log.", err=True
+                )
+                return None, exit_codes.FAILED
+            if end_s is not None and time.monotonic() > end_s:
+                click.echo(f"\nThe sweep has not confirmed its end within {STOP_S:.0f} s.", err=True)
+                return sweep_id, exit_codes.NOT_RESTORED
             time.sleep(POLL_S)

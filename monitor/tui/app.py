@@ -63,8 +63,17 @@ class SpecwatchApp(App[None]):
             """A newer poll makes an unread older one pointless."""
             return isinstance(message, SpecwatchApp.Arrived)
 
-    def __init__(self, feed: Feed, readonly: bool = False, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        readonly: bool = False,
+        *,
+        clock: Callable[[], float] = time.time,
+        goodbye: str | None = None,
+    ) -> None:
+        """`goodbye` replaces what is said at the end of what goes on afterwards."""
         super().__init__()
+        self._goodbye = goodbye
         self.animation_level = "none"
         self._feed, self._readonly, self._clock = feed, readonly, clock
         self._view: View | None = None
@@ -306,7 +315,10 @@ class SpecwatchApp(App[None]):
 
     def action_quit_view(self) -> None:
         snapshot = self._newest
-        self.exit(message=farewell(snapshot.mode, snapshot.daemon) if snapshot is not None else None)
+        said = self._goodbye
+        if said is None and snapshot is not None:
+            said = farewell(snapshot.mode, snapshot.daemon)
+        self.exit(message=said)
 
     async def action_quit(self) -> None:
         """Textual's own ctrl+q."""

@@ -149,8 +149,13 @@ def why(view: View, status: EndpointStatus) -> str:
     return f"{fmt.concurrency(status.concurrency)} in the system per engine{against}{loss}"
 
 
-def alert_note(status: EndpointStatus) -> str:
+def alert_note(view: View, status: EndpointStatus) -> str:
     """Whether the alert rule counts this, and if it cannot, why; empty where the verdict's reason says it already."""
+    firing = any(a.endpoint == status.name and a.phase is AlertPhase.FIRING for a in view.snapshot.alerts)
+    if firing and status.alerting:
+        return "The alert fires: the whole band is under the tolerated loss."
+    if firing:
+        return "The alert still fires: it ends once the load has paid again for long enough."
     if status.alerting:
         return "The alert rule counts: the whole band is under the tolerated loss."
     if status.alerting_reason and status.alerting_reason != status.verdict_reason:
@@ -178,7 +183,7 @@ def facts(view: View, status: EndpointStatus) -> str:
         f"live arm {arm_text(status)}, "
         f"acceptance length {fmt.number(status.acceptance_length, 2)}",
     ]
-    rows += [text for text in (why(view, status), alert_note(status)) if text]
+    rows += [text for text in (why(view, status), alert_note(view, status)) if text]
     return "\n".join(rows)
 
 

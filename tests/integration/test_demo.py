@@ -21,7 +21,7 @@ def test_the_story_is_told_and_the_alert_arrives_once_each_way(tmp_path: Path) -
     def first(words: str) -> int:
         return next(n for n, line in enumerate(lines) if words in line)
 
-    order = ["[[endpoint]]", "sweep measured", "traffic: 2 users", "ALERT FIRING", "traffic falls", "ALERT RESOLVED"]
+    order = ["[[endpoint]]", "sweep measured", "traffic: 4 users", "ALERT FIRING", "traffic falls", "ALERT RESOLVED"]
     places = [first(words) for words in order]
     assert places == sorted(places)
     measured = lines[first("sweep measured")]

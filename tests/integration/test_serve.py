@@ -269,3 +269,19 @@ async def test_an_intent_left_by_a_dead_daemon_is_settled(site: Site) -> None:
                 return str(row["result"]) if row is not None and row["result"] else None
 
         assert (await until(settled, "an answer to the intent")).startswith("exit ")
+
+
+async def test_a_daemon_whose_store_is_taken_away_says_so_and_ends(site: Site) -> None:
+    log = site.folder / "serve.log"
+    with running("serve", cwd=site.folder, log=log) as daemon:
+        await until(lambda: scraped(site), "a first reading")
+        (site.folder / "specwatch.db").unlink()
+        assert await until(lambda: daemon.poll(), "the daemon's end", 20) == 1
+    assert "removed or replaced" in log.read_text()
+
+
+async def test_stop_without_a_store_does_not_claim_that_nothing_runs(site: Site) -> None:
+    code, out, _ = await specwatch_async("stop", cwd=site.folder)
+    assert code == 0
+    assert "There is no store" in out
+    assert not (site.folder / "specwatch.db").exists()

@@ -11,6 +11,10 @@ from monitor.tui.view import View, alert_endpoint, event_item, selected_event, s
 from monitor.tui.words import facts
 from monitor.values import AlertEvent, AlertPhase, AlertState, Delivery
 
+MIN_TEXT = 6
+ABOVE_TEXT = 8
+"""Three headings, and the least rows of history and delivery."""
+
 
 def draw(view: View, width: int, height: int) -> list[Line]:
     """The whole screen; rows beyond `height` scroll."""
@@ -20,7 +24,7 @@ def draw(view: View, width: int, height: int) -> list[Line]:
         active = paragraph(_quiet(view), width, role="dim", indent=" ")
     events = [_event(view, event, width) for event in snapshot.events]
     deliveries = [_delivery(view, delivery, width) for delivery in snapshot.deliveries]
-    chosen = _chosen(view, width)
+    chosen = _chosen(view, width, max(MIN_TEXT, height - len(active) - ABOVE_TEXT))
     room = height - len(active) - len(chosen) - 4
     keep = max(3, room - min(len(deliveries) or 1, max(2, room // 3)))
     rows = [
@@ -131,14 +135,17 @@ def told_event(view: View) -> AlertEvent | None:
     return selected_event(view) or next((event for event in view.snapshot.events if event.endpoint == name), None)
 
 
-def _chosen(view: View, width: int) -> list[Line]:
+def _chosen(view: View, width: int, height: int) -> list[Line]:
+    """The selected alert's text; what does not fit is said to be there, and `y` copies it."""
     event = told_event(view)
     if event is None:
         return []
     rows: list[Line] = [line(Span("─" * width, "axis"))]
     for part in event.text.splitlines():
         rows += paragraph(part, width, indent=" ")
-    return rows[:6]
+    if len(rows) <= height:
+        return rows
+    return [*rows[: height - 1], line(Span(f" … {len(rows) - height + 1} more lines: y copies the text", "dim"))]
 
 
 def copied(view: View) -> str:

@@ -125,7 +125,7 @@ def detail(view: View, width: int) -> list[Line]:
             Span(found.text, found.role),
             Span(f"  pool {status.pool} · {version} · {engines}{busiest}", "label"),
         ),
-        *paragraph(f"{why(view, status)}. {alert_note(status)}", width, indent=" ", limit=3),
+        *paragraph(f"{why(view, status)}. {alert_note(view, status)}", width, indent=" ", limit=3),
         *paragraph(f"{live} · {arm}", width, role=role, indent=" ", limit=2),
         *paragraph(numbers, width, role=role, indent=" ", limit=2),
     ]

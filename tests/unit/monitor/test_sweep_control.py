@@ -16,13 +16,14 @@ from click.testing import CliRunner
 from monitor.cli import main
 from monitor.config.load import Loaded, load_config
 from monitor.config.model import ProbeConfig
-from monitor.service.locks import Lock, sweep_lock_path
+from monitor.service.handover import hand_over
+from monitor.service.locks import Lock, daemon_lock_path, sweep_lock_path
 from monitor.service.statuses import server_of, sweep_on, sweeps_in_force
 from monitor.service.sweep_child import SweepChildren
 from monitor.service.sweep_plan import plan_for
 from monitor.service.sweep_run import Caller, run_stored_sweep, within_window
 from monitor.store.db import Store, open_store
-from monitor.store.intents import add_intent
+from monitor.store.intents import add_intent, pending
 from monitor.store.sweeps import begin_sweep, end_sweep, get_sweep, recent_sweeps, set_progress
 from monitor.values import SweepProgress
 from tests.support.plans import plan as a_plan
@@ -228,3 +229,13 @@ def test_a_sweep_may_not_outlast_its_window_unless_told_now() -> None:
     at_s = datetime(2026, 11, 30, 4, 30, tzinfo=UTC).timestamp()
     assert within_window(plan, probe, Caller("schedule", "cron"), at_s).max_minutes == pytest.approx(30.0)
     assert within_window(plan, probe, Caller("command", "me", now=True), at_s).max_minutes == 240.0
+
+
+def test_a_daemon_that_does_not_take_a_request_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("monitor.service.handover.TAKE_S", 0.1)
+    with open_store(tmp_path / "specwatch.db") as store, Lock(daemon_lock_path(store.path)):
+        sweep_id, code = hand_over(store, a_plan(), now=False, arms=(), who="me", host="here")
+        assert (sweep_id, code) == (None, 1)
+        assert pending(store, "sweep") == []
