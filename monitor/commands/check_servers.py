@@ -47,9 +47,7 @@ async def _look(target: Target, scrape: ScrapeConfig) -> Look:
     limit_s = scrape.timeout_s * _TIMEOUTS_PER_LOOK
     try:
         async with asyncio.timeout(limit_s):
-            scraper = Scraper(
-                target, timeout_s=scrape.timeout_s, max_bytes=int(scrape.max_page_mb * 1_000_000), gzip=scrape.gzip
-            )
+            scraper = Scraper(target, timeout_s=scrape.timeout_s, max_bytes=scrape.max_page_bytes, gzip=scrape.gzip)
             try:
                 reading = await scraper.read()
             finally:

@@ -39,6 +39,11 @@ class ScrapeConfig(Section):
     stale_after_s: Seconds = 20.0
     """A newest reading older than this is stale."""
 
+    @property
+    def max_page_bytes(self) -> int:
+        """`max_page_mb` as every scraper takes it."""
+        return int(self.max_page_mb * 1_000_000)
+
 
 class ServeConfig(Section):
     metrics_host: str = "127.0.0.1"

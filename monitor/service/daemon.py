@@ -74,7 +74,7 @@ class Daemon:
             self._targets,
             interval_s=scrape.interval_s,
             timeout_s=scrape.timeout_s,
-            max_bytes=int(scrape.max_page_mb * 1_000_000),
+            max_bytes=scrape.max_page_bytes,
             gzip=scrape.gzip,
             on_reading=self._on_reading,
             on_identity=self._on_identity,

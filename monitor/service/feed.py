@@ -123,7 +123,7 @@ class LocalScraper:
             self._targets,
             interval_s=scrape.interval_s,
             timeout_s=scrape.timeout_s,
-            max_bytes=int(scrape.max_page_mb * 1_000_000),
+            max_bytes=scrape.max_page_bytes,
             gzip=scrape.gzip,
             on_reading=self._keep,
             on_identity=self._know,

@@ -33,9 +33,7 @@ async def look_once(loaded: Loaded, store: Store | None) -> tuple[EndpointStatus
 
 async def _twice(target: Target, loaded: Loaded, readings: MemoryReadings) -> None:
     scrape = loaded.config.scrape
-    scraper = Scraper(
-        target, timeout_s=scrape.timeout_s, max_bytes=int(scrape.max_page_mb * 1_000_000), gzip=scrape.gzip
-    )
+    scraper = Scraper(target, timeout_s=scrape.timeout_s, max_bytes=scrape.max_page_bytes, gzip=scrape.gzip)
     try:
         readings.add(await scraper.read())
         started = time.monotonic()

@@ -88,7 +88,7 @@ async def run_stored_sweep(
             outcome = SweepOutcome("refused", reason, exit_codes.REFUSED)
         else:
             scrape = loaded.config.scrape
-            max_bytes = int(scrape.max_page_mb * 1_000_000)
+            max_bytes = scrape.max_page_bytes
             bounded = within_window(plan, probe, caller, time.time())
             outcome = await run_sweep(bounded, hooks, timeout_s=scrape.timeout_s, max_bytes=max_bytes)
     except Stopped as stop:
@@ -185,7 +185,7 @@ async def _gate(
         plan.arms,
         probe.quiet_s,
         timeout_s=scrape.timeout_s,
-        max_bytes=int(scrape.max_page_mb * 1_000_000),
+        max_bytes=scrape.max_page_bytes,
         stop_requested=stop_requested,
     )
     # Looked at again: somebody may have paused sweeps while the arms were watched.
