@@ -79,6 +79,7 @@ def launch_environment() -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "VLLM_NO_USAGE_STATS": "1",
         "NO_PROXY": "127.0.0.1",
+        "PYTHONPATH": str(Path(__file__).with_name("server_site")),
     }
     return {**os.environ, **settings}
 
