@@ -230,6 +230,18 @@ class Cell:
     engine_count: int | None
     void: tuple[Reason, ...] = ()
     notes: tuple[Reason, ...] = ()
+    dispatch_p99_ms: float | None = None
+    """Our own delay: from the instant a client wants to send to the last byte of its request on the wire."""
+    client_workers: int | None = None
+    """Processes that carried the load."""
+    retried: int = 0
+    """Requests sent a second time because a kept connection turned out to be closed before any byte came."""
+    ramp_cut_s: float | None = None
+    """What was cut off the window's start because the data there were not steady yet."""
+    foreign_prompt_tokens: float | None = None
+    """Prompt tokens that the server read during the cell and that were not ours."""
+    start: int | None = None
+    """Which start of the server this cell ran on, counted over the sweep; None where no arm is restarted."""
 
     @property
     def valid(self) -> bool:
@@ -325,5 +337,7 @@ class CurvePoint:
     repeat: int
     limited: bool = False
     """Admission-limited (waiting, preemption or KV): counts for capacity, not for the curve's shape."""
+    start: int | None = None
+    """Server start it was measured on, where arms are restarted: starts differ by more than repeats of one start."""
     running: float | None = None
     kv_usage: float | None = None

@@ -97,7 +97,8 @@ class ArmConfig(Section):
     """Whether this arm must draft; default: no for the baseline, yes for every other arm."""
     hardware: str | None = None
     restart: str | None = None
-    """Command that would bring this arm up. Refused by the rules: not supported yet."""
+    """Shell command that turns the endpoint's server into this arm and returns once it is starting. Needs
+    `allow_restart`; then every arm has one, and no arm has a url of its own."""
 
 
 class ProbeConfig(Section):
@@ -129,8 +130,43 @@ class ProbeConfig(Section):
     """The gate refuses, and a sweep aborts, above this many foreign requests in the system on any arm."""
     max_kv_usage: Fraction = 0.5
     quiet_s: Annotated[float, Field(ge=0)] = 60.0
-    """The gate watches every arm this long before it says yes."""
+    """The gate watches every arm this long before it says yes, also after backing off in the middle of a sweep."""
+    backoff_minutes: Annotated[float, Field(ge=0)] = 10.0
+    """A sweep that meets others' traffic closes its streams and waits this long for quiet before it gives up; a
+    scheduled sweep that the gate refused is tried again after as long, until its window ends."""
+    resume_hours: Annotated[float, Field(ge=0)] = 24.0
+    """A sweep that was broken off goes on where it stopped within this time, if the servers are the same; 0: never."""
     max_minutes: Annotated[float, Field(gt=0)] = 240.0
+    max_total_tokens: Annotated[int, Field(gt=0)] | None = None
+    """Budget of output tokens of one sweep, all arms together."""
+    cost_per_hour: Annotated[float, Field(ge=0)] | None = None
+    """What one hour of the arms under load costs, in any currency; only for `max_cost` and for what --plan says."""
+    max_cost: Annotated[float, Field(gt=0)] | None = None
+    max_ttft_s: Annotated[float, Field(gt=0)] = 20.0
+    """An arm stops climbing at the first rung whose TTFT p99 is above this."""
+    refine_octaves: Annotated[float, Field(ge=0, le=4)] = 0.5
+    """After the ladder, more cells around the crossing until its interval is this narrow (1 is a factor of two) or
+    the budget ends; 0 measures the ladder only."""
+    shape: Literal["auto", "live", "none"] = "auto"
+    """Prompt and output lengths like the endpoint's own traffic. `auto`: where there is enough history and the prompts
+    are the built-in ones."""
+    prefix_hit_ratio: Fraction | Literal["live"] = "live"
+    """Share of prompt tokens that should come from the prefix cache; `live`: as seen in the endpoint's own traffic,
+    0 without history."""
+    workers: Annotated[int, Field(ge=1, le=64)] | Literal["auto"] = "auto"
+    """Processes that carry the load."""
+    allow_restart: bool = False
+    """Whether `restart` commands of arms may be run at all."""
+    before: str | None = None
+    """Command run before the first restart (drain from the router, freeze the autoscaler)."""
+    after: str | None = None
+    """Command that undoes `before`; always run once `before` was begun."""
+    hook_timeout_s: Seconds = 600.0
+    """A hook that runs longer is killed and counts as failed."""
+    start_timeout_s: Seconds = 1800.0
+    """How long a restarted server may take until it serves."""
+    drain_s: Annotated[float, Field(ge=0)] = 30.0
+    """Running and waiting must have been 0 for this long before a restart."""
 
 
 class EndpointConfig(Reach):

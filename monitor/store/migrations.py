@@ -24,5 +24,11 @@ def m001_first(db: Database) -> None:
         db.execute(statement)
 
 
-STEPS = ("m001_first",)
+@migrations()
+def m002_resumed_sweeps(db: Database) -> None:
+    """Which broken-off sweep a sweep went on with."""
+    db.execute("ALTER TABLE sweeps ADD COLUMN resumes INTEGER REFERENCES sweeps(id)")
+
+
+STEPS = ("m001_first", "m002_resumed_sweeps")
 """Names of all steps, so that a store of a newer version is recognised."""

@@ -5,11 +5,12 @@ Touches no server and no clock.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from probes.load.request import Sampling
-from probes.values import Target
+from probes.load.shape import LengthShape
+from probes.values import CurvePoint, Target
 
 STREAM_TOK_S_UPPER = 200.0
 """Output rate that one stream is assumed not to pass, for the upper bound of tokens only."""
@@ -28,6 +29,8 @@ class ArmPlan:
     speculative: bool
     """Whether this arm must draft; an arm that should not and does is as wrong as the reverse."""
     hardware: str | None = None
+    restart: str | None = field(default=None, repr=False)
+    """Command that turns the one server of the endpoint into this arm; None where the arm is a server of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,10 @@ class LoadSpec:
     temperature: float | None = None
     top_p: float | None = None
     seed: int = 1
+    shape: LengthShape | None = None
+    """Prompt and output lengths to imitate; None sends the prompts as they are."""
+    prefix_hit_target: float = 0.0
+    """Share of prompt tokens that should come from the prefix cache, 0..1."""
 
     @property
     def sampling(self) -> Sampling:
@@ -64,6 +71,25 @@ class SweepPlan:
     max_foreign: float
     """More requests in the system than this that are not ours abort the sweep."""
     max_minutes: float
+    refine_octaves: float = 0.0
+    """Width of the crossover's interval to aim at once the ladder is done; 0 measures the ladder only."""
+    max_ttft_s: float | None = None
+    """An arm stops climbing at the first rung whose TTFT p99 is above this."""
+    max_total_tokens: int | None = None
+    """Budget of output tokens for the whole sweep."""
+    backoff_s: float = 0.0
+    """How long to wait for others' traffic to go away before the sweep gives up; 0 gives up at once."""
+    quiet_s: float = 0.0
+    """After backing off, every arm must have been quiet this long."""
+    workers: int | None = None
+    """Processes that carry the load; None decides by the rung."""
+    history: tuple[CurvePoint, ...] = ()
+    """The baseline's points from its newest earlier sweep on the same servers; to see a baseline that got slower."""
+
+    @property
+    def restarts(self) -> bool:
+        """Whether arms are brought up by restarting the endpoint's one server."""
+        return any(arm.restart is not None for arm in self.arms)
 
     def __post_init__(self) -> None:
         names = [arm.name for arm in self.arms]
