@@ -79,6 +79,7 @@ def write_config(
         f"cell_s = {cell_s}",
         "warmup_s = 3.0",
         "settle_s = 0.0",
+        "refine_octaves = 0.0",
         f"max_tokens = {sampling.max_tokens}",
         f"temperature = {sampling.temperature}",
         f"prompts = {json.dumps(prompts)}",
@@ -87,6 +88,46 @@ def write_config(
         lines += ["[[endpoint.arm]]", f'name = "{arm.name}"', f'url = "{arm.url}"']
         if arm.speculation is not None:
             lines.append(f"speculation = {str(arm.speculation).lower()}")
+    path = directory / "config.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def write_restart_config(directory: Path, url: str, switch: str, *, ladder: tuple[int, ...]) -> Path:
+    """`config.toml` of one server that `switch ARM` restarts as `off` or `ngram`; its hooks write DIR/hooks."""
+    directory.mkdir(parents=True, exist_ok=True)
+    prompts = directory / "prompts.jsonl"
+    write_prompts(prompts)
+    lines = [
+        "[store]",
+        'path = "live.db"',
+        *SCRAPE,
+        "[[endpoint]]",
+        'name = "tiny"',
+        f'url = "{url}"',
+        f'model = "{MODEL_NAME}"',
+        'hardware = "cpu"',
+        "[endpoint.probe]",
+        "allow_restart = true",
+        'baseline = "off"',
+        'live_arm = "ngram"',
+        f"before = {json.dumps(f'echo before >> {directory}/hooks')}",
+        f"after = {json.dumps(f'echo after >> {directory}/hooks')}",
+        "drain_s = 2.0",
+        "start_timeout_s = 400.0",
+        "hook_timeout_s = 100.0",
+        f"ladder = {list(ladder)}",
+        "repeats = 2",
+        "cell_s = 5.0",
+        "warmup_s = 2.0",
+        "settle_s = 0.0",
+        "refine_octaves = 0.0",
+        f"max_tokens = {GREEDY.max_tokens}",
+        f"temperature = {GREEDY.temperature}",
+        f"prompts = {json.dumps(str(prompts))}",
+    ]
+    for arm in ("off", "ngram"):
+        lines += ["[[endpoint.arm]]", f'name = "{arm}"', f"restart = {json.dumps(f'{switch} {arm}')}"]
     path = directory / "config.toml"
     path.write_text("\n".join(lines) + "\n")
     return path

@@ -21,13 +21,18 @@ def why_not() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """The arms `off` and `ngram`, both healthy and idle; skips (or fails, if demanded) where vLLM cannot run."""
+def vllm() -> None:
+    """Skips (or fails, if demanded) where vLLM cannot run."""
     reason = why_not()
     if reason is not None:
         if os.environ.get("SPECWATCH_REQUIRE_LIVE") == "1":
             pytest.fail(f"SPECWATCH_REQUIRE_LIVE=1, but {reason}")
         pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def servers(vllm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """The arms `off` and `ngram`, both healthy and idle, for the tests of one file."""
     logs = tmp_path_factory.mktemp("vllm")
     with (
         launched("off", logs / "off.log", speculative=False) as off,

@@ -109,6 +109,22 @@ def launched(name: str, log: Path, *, speculative: bool) -> Iterator[Server]:
         guard.communicate()
 
 
+@contextmanager
+def supervised(directory: Path, port: int, *, arm: str) -> Iterator[Server]:
+    """A server whose arm `supervisor.py switch` changes, first launched as `arm`; not waited for."""
+    (directory / "want").write_text(f"{arm} 0")
+    guard_script, supervisor = (str(Path(__file__).with_name(name)) for name in ("guard.py", "supervisor.py"))
+    guard = subprocess.Popen(
+        [sys.executable, guard_script, sys.executable, supervisor, "run", str(directory), str(port)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        yield Server("switchable", f"http://127.0.0.1:{port}", directory / f"{arm}.log", guard)
+    finally:
+        guard.communicate()
+
+
 def wait_until_healthy(server: Server) -> None:
     """Return when `/health` answers 200. Raises ServerDidNotStart where the process ends or the deadline passes."""
     deadline = time.monotonic() + START_DEADLINE_S
