@@ -42,6 +42,7 @@ from probes.sweep.plan import SweepPlan, estimate
 @config_option
 @click.option("--now", is_flag=True, help="Skip the gate's window, live-load and KV limits; a pause still holds.")
 @click.option("--plan", "plan_only", is_flag=True, help="Say what it would do and cost, and do nothing.")
+@click.option("--fresh", is_flag=True, help="Measure everything anew; do not go on with a sweep that was broken off.")
 @click.option("--arm", "arms", multiple=True, help="Only these arms (and the baseline).")
 @click.option("--json", "as_json", is_flag=True, help="The whole result on stdout, machine-readable.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The same into a file.")
@@ -55,6 +56,7 @@ def sweep(
     config_path: Path,
     now: bool,
     plan_only: bool,
+    fresh: bool,
     arms: tuple[str, ...],
     as_json: bool,
     out: Path | None,
@@ -84,10 +86,10 @@ def sweep(
         if daemon is not None and not direct:
             user, host = who_am_i()
             click.echo(f"A daemon ({daemon}) serves this store; handing the sweep over.", err=True)
-            sweep_id, code = hand_over(store, plan, now=now, arms=arms, who=user, host=host)
+            sweep_id, code = hand_over(store, plan, now=now, arms=arms, who=user, host=host, fresh=fresh)
         else:
             user, host = who_am_i()
-            caller = Caller(trigger, who or f"{user}@{host}", intent, now)
+            caller = Caller(trigger, who or f"{user}@{host}", intent, now, fresh)
             sweep_id, code = _run_here(loaded, store, plan, caller, parent)
         if sweep_id is None:
             sys.exit(code)

@@ -28,7 +28,7 @@ POLL_S = 0.3
 
 
 def hand_over(
-    store: Store, plan: SweepPlan, *, now: bool, arms: Sequence[str], who: str, host: str
+    store: Store, plan: SweepPlan, *, now: bool, arms: Sequence[str], who: str, host: str, fresh: bool = False
 ) -> tuple[int | None, int]:
     """The sweep's id (None where none was started) and the exit code.
 
@@ -43,7 +43,7 @@ def hand_over(
         host=host,
         created_at_s=time.time(),
         reason="specwatch sweep",
-        args={"now": now, "arms": list(arms)},
+        args={"now": now, "arms": list(arms), "fresh": fresh},
     )
     end_s: float | None = None
     while True:

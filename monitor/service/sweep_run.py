@@ -42,6 +42,8 @@ class Caller:
     intent: int | None = None
     now: bool = False
     """Skip the gate's window, load and KV limits; a pause and the noprobe file hold all the same."""
+    fresh: bool = False
+    """Measure everything anew, even where a broken-off sweep could go on."""
 
 
 @dataclass(frozen=True, slots=True)
