@@ -22,7 +22,9 @@ class ClientHealth:
     lag_p99_ms: float | None
     """Event-loop lag: how late a 10 ms timer fired. In short windows the second largest sample."""
     cpu_share: float | None
-    """CPU time of the loop's thread over wall time."""
+    """CPU time of the loop's thread over wall time; the busiest process's where there are several."""
+    dispatch_p99_ms: float | None = None
+    """From the instant a request was due (the last answer ended) to its last byte on the wire: our own delay."""
 
 
 UNKNOWN_HEALTH = ClientHealth(None, None)

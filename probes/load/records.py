@@ -23,7 +23,7 @@ class RequestRecord:
     """Position in the cell's launch order, from 0."""
     client: int
     launched_s: float
-    """The client decided to send."""
+    """The request was due: the client's last answer had ended, its pause was over, its connection was open."""
     sent_s: float | None
     """The request's last byte was written."""
     first_s: float | None
@@ -39,3 +39,5 @@ class RequestRecord:
     finish_reason: str | None = None
     error: str = ""
     """For people; never holds headers or keys."""
+    retried: bool = False
+    """Sent a second time because a kept connection turned out to be closed; the server may have seen it twice."""
