@@ -33,7 +33,7 @@ from monitor.store.readings import append_readings
 from monitor.store.retention import prune
 from monitor.values import Intent
 from monitor.who import who_am_i
-from probes.sweep.gate import in_window
+from probes.sweep.hours import in_window
 from probes.values import Identity, Reading, State
 
 log = logging.getLogger(__name__)

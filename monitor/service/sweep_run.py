@@ -24,8 +24,9 @@ from monitor.store.intents import abort_requested, active_pause, get_intent
 from monitor.store.sweeps import add_cell, begin_sweep, end_sweep, set_progress
 from monitor.values import GATE_PHASE, AlertPhase, SweepProgress
 from probes.scrape.fingerprint import fingerprint
-from probes.sweep.gate import GateInputs, GateLimits, GateVerdict, decide, window_left_s
+from probes.sweep.gate import GateInputs, GateLimits, GateVerdict, decide
 from probes.sweep.guard import Stopped
+from probes.sweep.hours import window_left_s
 from probes.sweep.observe import observe
 from probes.sweep.outcome import SweepOutcome
 from probes.sweep.plan import CellSlot, SweepPlan

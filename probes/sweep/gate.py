@@ -5,14 +5,15 @@ Looks at nothing itself: what it is told comes from `observe.py` and the caller.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from probes.sweep.hours import in_window, window_left_s
 from probes.values import Reason, State
 
-_WINDOW = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
+LASTING = frozenset({"window_left", "budget_minutes", "budget_tokens", "budget_cost"})
+"""Codes of refusals that waiting does not lift: the same sweep is refused again at any later time of this window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,15 @@ class ArmLoad:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """What a sweep is expected to take from now on."""
+
+    seconds: float
+    tokens_upper: int
+    """Output tokens, an upper bound."""
+
+
+@dataclass(frozen=True, slots=True)
 class GateLimits:
     """What the user allows."""
 
@@ -37,6 +47,11 @@ class GateLimits:
     window: str | None = None
     """HH:MM-HH:MM in `timezone`; None allows any time."""
     timezone: str = "UTC"
+    max_minutes: float | None = None
+    max_total_tokens: int | None = None
+    cost_per_hour: float | None = None
+    """In the currency of `max_cost`."""
+    max_cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +65,8 @@ class GateInputs:
     """Path of the `.noprobe` file, where it exists."""
     firing: tuple[str, ...] = ()
     """Endpoints of this pool on which an alert fires."""
+    need: Need | None = None
+    """None where nothing has been estimated: no budget then refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +80,8 @@ class GateVerdict:
 def decide(inputs: GateInputs, limits: GateLimits, now: float) -> GateVerdict:
     """Whether a sweep may start at `now` (Unix seconds)."""
     reasons = [*_standing(inputs, limits, now)]
+    if inputs.need is not None:
+        reasons += _budget(inputs.need, limits, now)
     for arm in inputs.arms:
         reasons += _arm_reasons(arm, limits)
     return GateVerdict(allowed=not reasons, reasons=tuple(reasons))
@@ -87,6 +106,36 @@ def _standing(inputs: GateInputs, limits: GateLimits, now: float) -> list[Reason
     return reasons
 
 
+def _budget(need: Need, limits: GateLimits, now: float) -> list[Reason]:
+    reasons = []
+    shorter = "fewer rungs or repeats, or a shorter cell_s, would make it shorter"
+    if limits.window is not None and in_window(limits.window, limits.timezone, now):
+        left_s = window_left_s(limits.window, limits.timezone, now)
+        if need.seconds > left_s:
+            text = f"it takes about {_duration(need.seconds)}, but its window {limits.window} {limits.timezone} has"
+            reasons.append(Reason("window_left", f"{text} {_duration(left_s)} left: {shorter}, or start it earlier"))
+    if limits.max_minutes is not None and need.seconds > 60 * limits.max_minutes:
+        text = f"it takes about {_duration(need.seconds)}, max_minutes allows {limits.max_minutes:g} min: {shorter}"
+        reasons.append(Reason("budget_minutes", text))
+    if limits.max_total_tokens is not None and need.tokens_upper > limits.max_total_tokens:
+        text = f"it may generate up to {need.tokens_upper:,} tokens, max_total_tokens allows"
+        reasons.append(Reason("budget_tokens", f"{text} {limits.max_total_tokens:,}: {shorter}"))
+    if limits.max_cost is not None and limits.cost_per_hour is not None:
+        cost = need.seconds / 3600 * limits.cost_per_hour
+        if cost > limits.max_cost:
+            text = (
+                f"it costs about {cost:.2f} ({_duration(need.seconds)} at {limits.cost_per_hour:g} an hour), max_cost"
+            )
+            reasons.append(Reason("budget_cost", f"{text} allows {limits.max_cost:g}: {shorter}"))
+    return reasons
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
 def _arm_reasons(arm: ArmLoad, limits: GateLimits) -> list[Reason]:
     where = f"arm {arm.arm} at {arm.url}"
     if arm.state is not State.OK:
@@ -102,37 +151,3 @@ def _arm_reasons(arm: ArmLoad, limits: GateLimits) -> list[Reason]:
         text = f"{where} uses {arm.kv_usage_max:.0%} of its KV cache, max_kv_usage allows {limits.max_kv_usage:.0%}"
         reasons.append(Reason("kv_usage", text))
     return reasons
-
-
-def in_window(spec: str, timezone: str, now_s: float) -> bool:
-    """Whether the wall clock of `timezone` lies in `HH:MM-HH:MM` at `now_s` (Unix seconds).
-
-    The start is inside, the end is not; a start after the end crosses midnight; equal ends mean all day. On days when
-    clocks change, an hour that comes twice counts twice and one that is skipped does not come.
-    Raises ValueError for another form and ZoneInfoNotFoundError for an unknown zone.
-    """
-    match = _WINDOW.fullmatch(spec)
-    if match is None:
-        raise ValueError(f"a window is written HH:MM-HH:MM, not {spec!r}")
-    hours = [int(part) for part in match.groups()]
-    start, end = 60 * hours[0] + hours[1], 60 * hours[2] + hours[3]
-    local = datetime.fromtimestamp(now_s, ZoneInfo(timezone))
-    minute = 60 * local.hour + local.minute
-    if start < end:
-        return start <= minute < end
-    return start == end or minute >= start or minute < end
-
-
-def window_left_s(spec: str, timezone: str, now_s: float) -> float:
-    """Seconds until the window that `now_s` lies in ends; infinite where it means all day. Raises like `in_window`."""
-    match = _WINDOW.fullmatch(spec)
-    if match is None:
-        raise ValueError(f"a window is written HH:MM-HH:MM, not {spec!r}")
-    start_hour, start_minute, hour, minute = (int(part) for part in match.groups())
-    if (start_hour, start_minute) == (hour, minute):
-        return float("inf")
-    local = datetime.fromtimestamp(now_s, ZoneInfo(timezone))
-    end = local.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    if end <= local:
-        end += timedelta(days=1)
-    return max(0.0, end.timestamp() - now_s)
