@@ -133,7 +133,7 @@ class AlertState:
 
     endpoint: str
     rule: str
-    """`above_crossover`."""
+    """`above_crossover` | `not_restored`."""
     phase: AlertPhase = AlertPhase.INACTIVE
     pending_since_s: float | None = None
     firing_since_s: float | None = None
@@ -192,7 +192,7 @@ class SweepProgress:
     """How far a running sweep is."""
 
     phase: str
-    """gate | preflight | warmup | cells | estimate | done."""
+    """gate | preflight | restart | warmup | cells | backoff | refine | restore | estimate | done."""
     done_cells: int
     total_cells: int
     arm: str | None
@@ -212,7 +212,7 @@ class SweepRecord:
     started_at_s: float
     ended_at_s: float | None
     outcome: str
-    """running | measured | refused | aborted | arm_mismatch | died | failed."""
+    """running | measured | refused | aborted | arm_mismatch | died | failed | not_restored."""
     reason: str
     trigger: str
     """schedule | command | intent."""
@@ -230,6 +230,12 @@ class SweepRecord:
     """Configured K per arm as the pages showed it."""
     identities: dict[str, dict[str, object]] = field(default_factory=dict)
     """What each arm's server said of itself."""
+    resumes: int | None = None
+    """The broken-off sweep that this one went on with."""
+    ended_by: str = ""
+    """Of an aborted sweep: traffic | stop | owner | budget. Of a refused one: the gate's codes, with commas between."""
+    tally: dict[str, object] = field(default_factory=dict)
+    """What it used up: tokens, backoffs, refined_cells; only what is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,5 +30,12 @@ def m002_resumed_sweeps(db: Database) -> None:
     db.execute("ALTER TABLE sweeps ADD COLUMN resumes INTEGER REFERENCES sweeps(id)")
 
 
-STEPS = ("m001_first", "m002_resumed_sweeps")
+@migrations()
+def m003_ends_of_sweeps(db: Database) -> None:
+    """Why a sweep ended in a word that decisions go by, and what it used up."""
+    db.execute("ALTER TABLE sweeps ADD COLUMN ended_by TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE sweeps ADD COLUMN tally TEXT NOT NULL DEFAULT '{}'")
+
+
+STEPS = ("m001_first", "m002_resumed_sweeps", "m003_ends_of_sweeps")
 """Names of all steps, so that a store of a newer version is recognised."""

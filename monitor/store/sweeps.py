@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from monitor.store.codec import from_text, to_text
@@ -66,6 +66,20 @@ def begin_sweep(
         return int(str(db.table("sweeps").insert(row).last_pk))
 
 
+def set_fingerprint(store: Store, sweep_id: int, fingerprint: str) -> None:
+    """Say which servers a sweep is about to load, so that one that dies can be gone on with."""
+    with store.write() as db:
+        db.execute("UPDATE sweeps SET fingerprint = ? WHERE id = ?", (fingerprint, sweep_id))
+
+
+def set_resumes(store: Store, sweep_id: int, resumes: int, cells: Sequence[Cell]) -> None:
+    """Let a sweep go on with a broken-off one: it gets copies of the cells that still count, in one transaction."""
+    with store.write() as db:
+        db.execute("UPDATE sweeps SET resumes = ? WHERE id = ?", (resumes, sweep_id))
+        for cell in cells:
+            add_cell(store, sweep_id, cell)
+
+
 def add_cell(store: Store, sweep_id: int, cell: Cell) -> None:
     """Store one measurement, void ones with their reasons included."""
     with store.write() as db:
@@ -103,15 +117,20 @@ def end_sweep(
     result: Crossover | None,
     arm_k: Mapping[str, int | None],
     identities: Mapping[str, Mapping[str, object]] | None = None,
+    ended_by: str = "",
+    tally: Mapping[str, object] | None = None,
 ) -> None:
     """Record how a sweep ended, and its answer where it has one, in one transaction.
+
+    An empty `fingerprint` leaves the one that was said at its beginning.
 
     It overrules an earlier `mark_died`: the sweep itself knows better.
     """
     with store.write() as db:
         db.execute(
-            "UPDATE sweeps SET ended_at_s = ?, outcome = ?, reason = ?, exit_code = ?, fingerprint = ?, arm_k = ?,"
-            " identities = ? WHERE id = ?",
+            "UPDATE sweeps SET ended_at_s = ?, outcome = ?, reason = ?, exit_code = ?,"
+            " fingerprint = coalesce(nullif(?, ''), fingerprint), arm_k = ?, identities = ?, ended_by = ?, tally = ?"
+            " WHERE id = ?",
             (
                 ended_at_s,
                 outcome,
@@ -120,6 +139,8 @@ def end_sweep(
                 fingerprint,
                 to_text(arm_k),
                 to_text(identities or {}),
+                ended_by,
+                to_text(tally or {}),
                 sweep_id,
             ),
         )
@@ -150,6 +171,12 @@ def get_sweep(store: Store, sweep_id: int) -> SweepRecord | None:
 def recent_sweeps(store: Store, limit: int) -> list[SweepRecord]:
     """Newest first, running and refused ones included."""
     return [_record(r) for r in store.rows(f"{_SELECT} ORDER BY s.started_at_s DESC, s.id DESC LIMIT ?", (limit,))]
+
+
+def pool_sweeps(store: Store, pool: str, limit: int) -> list[SweepRecord]:
+    """One pool's newest first, running and refused ones included."""
+    sql = f"{_SELECT} WHERE s.pool = ? ORDER BY s.started_at_s DESC, s.id DESC LIMIT ?"
+    return [_record(r) for r in store.rows(sql, (pool, limit))]
 
 
 def running_sweeps(store: Store) -> list[SweepRecord]:
@@ -225,4 +252,7 @@ def _record(row: sqlite3.Row) -> SweepRecord:
         exit_code=row["exit_code"],
         arm_k=json.loads(row["arm_k"]),
         identities=json.loads(row["identities"]),
+        resumes=row["resumes"],
+        ended_by=row["ended_by"],
+        tally=json.loads(row["tally"]),
     )

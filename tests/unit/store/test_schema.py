@@ -23,7 +23,7 @@ RELEASED = {
     "scrapes": "endpoint at_s mono_s state reason engine_kind speculation_configured k process_start_s scrape_s "
     "page_bytes engine_count facts_id sweep_id",
     "sweeps": "id pool endpoint started_at_s ended_at_s outcome reason trigger who pid host fingerprint baseline "
-    "live_arm plan progress exit_code arm_k identities resumes",
+    "live_arm plan progress exit_code arm_k identities resumes ended_by tally",
 }
 
 

@@ -21,9 +21,12 @@ from monitor.store.sweeps import (
     latest_crossover,
     load_cells,
     mark_died,
+    pool_sweeps,
     recent_sweeps,
     running_sweeps,
+    set_fingerprint,
     set_progress,
+    set_resumes,
 )
 from monitor.values import StoredCrossover, SweepProgress
 from probes.values import Cell, Crossover, Reason
@@ -138,3 +141,30 @@ def test_a_value_may_gain_and_lose_fields_between_versions() -> None:
 def test_a_text_that_is_no_value_is_an_error_with_its_name() -> None:
     with pytest.raises(ValueError, match="stored Cell cannot be read"):
         from_text(Cell, '{"arm": "k3"}')
+
+
+def test_a_sweep_that_goes_on_with_another_has_its_cells_and_says_whose(store: Store) -> None:
+    first = begin(store)
+    add_cell(store, first, a_cell("off", order=0))
+    mark_died(store, first, 200.0)
+    second = begin(store)
+    set_resumes(store, second, first, load_cells(store, first))
+    add_cell(store, second, a_cell("k3", order=1))
+    record = get_sweep(store, second)
+    assert record is not None
+    assert record.resumes == first
+    assert [c.arm for c in load_cells(store, second)] == ["off", "k3"]
+    assert [c.arm for c in load_cells(store, first)] == ["off"]
+
+
+def test_the_servers_of_a_dead_sweep_are_known_and_an_end_without_them_keeps_them(store: Store) -> None:
+    dead = begin(store)
+    set_fingerprint(store, dead, "f7")
+    mark_died(store, dead, 200.0)
+    ended = begin(store)
+    set_fingerprint(store, ended, "f8")
+    end(store, ended, fingerprint="", outcome="aborted", result=None, ended_by="traffic", tally={"tokens": 12})
+    begin(store, pool="code", started_at_s=500.0)
+    newest = pool_sweeps(store, "chat-70b", 5)
+    assert [(s.id, s.fingerprint) for s in newest] == [(ended, "f8"), (dead, "f7")]
+    assert (newest[0].ended_by, newest[0].tally) == ("traffic", {"tokens": 12})
