@@ -1,4 +1,4 @@
-"""What a sweep tells while it runs and what it leaves behind; values and the hooks' shape, no behaviour."""
+"""What a sweep tells while it runs, what it asks for and what it leaves behind; values and shapes, no behaviour."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from probes.sweep.plan import CellSlot
+from probes.sweep.plan import ArmPlan, CellSlot
 from probes.values import Cell, Crossover, Identity
 
 MEASURED = 0
@@ -24,11 +24,31 @@ class SweepHooks(Protocol):
     def on_progress(
         self, done: int, total: int, slot: CellSlot | None, phase: str, eta_s: float | None, note: str
     ) -> None:
-        """`phase` is preflight, warmup, cells, estimate or done; `total` shrinks when an arm stops climbing."""
+        """`phase` is preflight, restart, warmup, cells, backoff, refine, estimate or done.
+
+        `total` shrinks when an arm stops climbing and grows with cells that are measured again or refine the answer.
+        """
         ...
 
     def stop_requested(self) -> str | None:
         """Why the sweep must stop, or None. Asked at least every half second and before every cell."""
+        ...
+
+
+class NotUp(Exception):
+    """An arm could not be brought up; the message says which, what was tried and what to do."""
+
+
+class BringUp(Protocol):
+    """Turns the one server of a restart plan into an arm. Called before each pass, also where an arm follows itself."""
+
+    async def __call__(self, arm: ArmPlan) -> None:
+        """Return once the server is up as `arm`, started anew.
+
+        May be cancelled at any await (a stop, the end of the budget); whoever made it restores the server afterwards.
+        Raises NotUp (the sweep ends with code 5) or ForeignTraffic (others' requests keep the server from draining:
+        the sweep backs off and asks again). Anything else goes through to the caller of the sweep.
+        """
         ...
 
 
@@ -40,7 +60,10 @@ class SweepOutcome:
     """measured | aborted | arm_mismatch | failed."""
     reason: str
     exit_code: int
-    """0 measured, 4 aborted by traffic, stop or budget, 5 an arm is not what it claims or no cell is valid."""
+    """0 measured, 4 aborted by traffic, stop or budget, 5 an arm is not what it claims or no cell is valid.
+
+    A sweep that was stopped after the whole ladder is measured; its reason says what it did not come to.
+    """
     cells: tuple[Cell, ...] = ()
     crossover: Crossover | None = None
     identities: Mapping[str, Identity] = field(default_factory=dict)
@@ -49,3 +72,18 @@ class SweepOutcome:
     cache_config: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By arm, as the metrics page shows it; for the fingerprint."""
     prompts_sha256: str = ""
+    cause: str = ""
+    """Of an aborted sweep: traffic | stop | budget. Whether it is worth another try is decided by this word."""
+    tokens: int = 0
+    """Output tokens that the servers made for this sweep, those of cells it went on after included; where a count is
+    missing, the most it can have been."""
+    backoffs: int = 0
+    """How often the sweep gave way to others' traffic and waited."""
+    refined_cells: int = 0
+    """Cells added around the crossing once the ladder was done."""
+    starts: int = 0
+    """Starts of the server that this sweep asked for."""
+    signature: str = ""
+    """`probes.sweep.resume.signature` of the plan."""
+    resumable: bool = False
+    """Whether going on later, by `run_sweep(resume=...)`, can help: aborted, and not because the tokens are spent."""
