@@ -106,6 +106,11 @@ class RequestSource:
         self._positions = prompt_order(len(self._prompts), series.seed, series.rung, series.repeat)
         self._index = 0
 
+    def skip(self) -> None:
+        """Pass over the next request without building it: another process of this load sends it."""
+        self._index += 1
+        next(self._positions)
+
     def next(self) -> tuple[int, str, Body]:
         """Index, request id and body of the next request."""
         index, self._index = self._index, self._index + 1
