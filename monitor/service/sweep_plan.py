@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from monitor.config.errors import ConfigError, Problem
@@ -12,6 +13,7 @@ from monitor.config.ladder import resolve_ladder
 from monitor.config.load import Loaded
 from monitor.config.model import ArmConfig, EndpointConfig, ProbeConfig
 from monitor.config.targets import arm_target, parse_duration, pool_of, probe_of
+from monitor.service.baseline_history import baseline_history
 from monitor.store.db import Store
 from monitor.store.readings import live_loads
 from probes.sweep.plan import ArmPlan, LoadSpec, SweepPlan
@@ -22,54 +24,54 @@ PEAK_QUANTILE = 0.999
 def plan_for(loaded: Loaded, subject: str, only: Sequence[str], store: Store | None) -> SweepPlan:
     """The plan of one pool's sweep; `only` names arms to keep, the baseline always stays. Raises ConfigError."""
     endpoint, probe = probe_of(loaded.config, subject)
-    refuse_restart_arms(loaded.path, endpoint)
     arms = _chosen(loaded.path, endpoint, probe, only)
     peak = peak_concurrency(loaded, endpoint, store) if probe.ladder == "auto" else None
     try:
-        return SweepPlan(
+        plan = SweepPlan(
             pool=pool_of(endpoint),
             endpoint=endpoint.name,
             baseline=probe.baseline,
             live_arm=probe.live_arm,
-            arms=tuple(
-                ArmPlan(
-                    name=arm.name,
-                    target=arm_target(endpoint, arm),
-                    speculative=arm.speculation if arm.speculation is not None else arm.name != probe.baseline,
-                    hardware=arm.hardware or endpoint.hardware,
-                )
-                for arm in arms
-            ),
+            arms=tuple(_arm(endpoint, probe.baseline, arm) for arm in arms),
             ladder=resolve_ladder(probe, peak, None),
             repeats=probe.repeats,
             cell_s=probe.cell_s,
             warmup_s=probe.warmup_s,
-            load=LoadSpec(
-                prompts=probe.prompts,
-                max_tokens=probe.max_tokens,
-                temperature=probe.temperature,
-                top_p=probe.top_p,
-                seed=probe.seed,
-            ),
+            load=_load(probe),
             max_foreign=probe.max_live_concurrency,
             max_minutes=probe.max_minutes,
+            refine_octaves=probe.refine_octaves,
+            max_ttft_s=probe.max_ttft_s,
+            max_total_tokens=probe.max_total_tokens,
+            backoff_s=60 * probe.backoff_minutes,
+            quiet_s=probe.quiet_s,
+            workers=None if probe.workers == "auto" else probe.workers,
         )
     except ValueError as error:
         raise _error(
             loaded.path, f'endpoint "{endpoint.name}".probe', str(error), "mend the plan in the config"
         ) from None
+    return replace(plan, history=baseline_history(store, plan))
 
 
-def refuse_restart_arms(path: Path, endpoint: EndpointConfig) -> None:
-    """Restarting a production server needs a journal and a guardian to undo it; without them it is refused."""
-    for arm in endpoint.arm:
-        if arm.restart is not None:
-            raise _error(
-                path,
-                f'endpoint "{endpoint.name}".arm "{arm.name}".restart',
-                "restart commands are not run: nothing yet guarantees that the server would be put back",
-                "start this arm as a server of its own and give its url",
-            )
+def _arm(endpoint: EndpointConfig, baseline: str, arm: ArmConfig) -> ArmPlan:
+    return ArmPlan(
+        name=arm.name,
+        target=arm_target(endpoint, arm),
+        speculative=arm.speculation if arm.speculation is not None else arm.name != baseline,
+        hardware=arm.hardware or endpoint.hardware,
+        restart=arm.restart,
+    )
+
+
+def _load(probe: ProbeConfig) -> LoadSpec:
+    return LoadSpec(
+        prompts=probe.prompts,
+        max_tokens=probe.max_tokens,
+        temperature=probe.temperature,
+        top_p=probe.top_p,
+        seed=probe.seed,
+    )
 
 
 def _chosen(path: Path, endpoint: EndpointConfig, probe: ProbeConfig, only: Sequence[str]) -> list[ArmConfig]:

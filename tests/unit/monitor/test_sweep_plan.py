@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,15 @@ import pytest
 from monitor.config.errors import ConfigError, explain
 from monitor.config.load import load_config
 from monitor.service.sweep_plan import plan_for
-from monitor.store.db import open_store
+from monitor.service.sweep_run import Caller, describe_plan
+from monitor.store.db import Store, open_store
+from monitor.store.identities import save_identity
 from monitor.store.readings import append_readings
+from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
+from probes.sweep.plan import SweepPlan
+from probes.values import Axis, Crossover, Identity
 from tests.support.readings import engine, reading
+from tests.support.records import a_cell
 
 CONFIG = """\
 [[endpoint]]
@@ -83,3 +90,88 @@ def test_an_automatic_ladder_climbs_over_the_stored_peak_but_not_over_a_sweep(tm
         append_readings(store, busy, {})
         append_readings(store, [reading(now_s, [engine(running=4000.0)])], {"chat": 1})
         assert plan_for(loaded, "chat", (), store).ladder == (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+def test_what_a_sweep_may_take_comes_from_the_config(tmp_path: Path) -> None:
+    said = """live_arm = "k3"
+  backoff_minutes = 2.5
+  quiet_s = 7.0
+  refine_octaves = 0.25
+  max_ttft_s = 3.0
+  max_total_tokens = 1000
+  workers = 3"""
+    plan = plan_for(load_config(config(tmp_path, text=CONFIG.replace('live_arm = "k3"', said))), "chat", (), None)
+    assert (plan.backoff_s, plan.quiet_s, plan.refine_octaves) == (150.0, 7.0, 0.25)
+    assert (plan.max_ttft_s, plan.max_total_tokens, plan.workers) == (3.0, 1000, 3)
+    assert plan_for(load_config(config(tmp_path)), "chat", (), None).workers is None
+
+
+def test_restarted_arms_are_the_endpoints_own_server(tmp_path: Path) -> None:
+    text = CONFIG.replace('live_arm = "k3"', 'live_arm = "k3"\n  allow_restart = true')
+    for name, port in (("off", 8001), ("k5", 8005)):
+        text = text.replace(
+            f'name = "{name}"\n  url = "http://127.0.0.1:{port}"', f'name = "{name}"\n  restart = "up {name}"'
+        )
+    path = tmp_path / "config.toml"
+    path.write_text(text.replace("{ladder}", "[1, 4]").replace('name = "k3"', 'name = "k3"\n  restart = "up k3"'))
+    plan = plan_for(load_config(path), "chat", (), None)
+    assert [a.restart for a in plan.arms] == ["up off", "up k3", "up k5"]
+    assert {a.target.url for a in plan.arms} == {"http://127.0.0.1:8000"}
+    assert plan.restarts
+
+
+def measured(store: Store, plan: SweepPlan, at_s: float, *, print_: str = "f1", tok_s: float = 400.0) -> None:
+    """A finished sweep of this plan with one cell of the baseline and one of k3."""
+    sweep_id = begin_sweep(
+        store,
+        pool=plan.pool,
+        endpoint=plan.endpoint,
+        started_at_s=at_s,
+        trigger="command",
+        who="me",
+        pid=1,
+        host="h",
+        baseline=plan.baseline,
+        live_arm=plan.live_arm,
+        plan=describe_plan(plan, Caller("command", "me")),
+    )
+    add_cell(store, sweep_id, a_cell("off", 0, output_tok_s=tok_s))
+    add_cell(store, sweep_id, a_cell("k3", 1, output_tok_s=2 * tok_s))
+    end_sweep(
+        store,
+        sweep_id,
+        ended_at_s=at_s + 60,
+        outcome="measured",
+        reason="",
+        exit_code=0,
+        fingerprint=print_,
+        result=Crossover("off", Axis.CONCURRENCY_PER_ENGINE, {}),
+        arm_k={},
+    )
+
+
+def test_the_plan_knows_how_fast_the_baseline_was_last_time(tmp_path: Path) -> None:
+    loaded = load_config(config(tmp_path))
+    with open_store(loaded.store_path) as store:
+        plan = plan_for(loaded, "chat", (), store)
+        measured(store, plan, 1000.0, tok_s=300.0)
+        measured(store, plan, 2000.0, tok_s=500.0)
+        assert plan_for(loaded, "chat", (), store).history == (), "what is served now is not known"
+        save_identity(store, "chat", 3000.0, Identity(version="1"), "f1")
+        history = plan_for(loaded, "chat", (), store).history
+        assert [(point.arm, point.output_tok_s) for point in history] == [("off", 500.0)]
+
+
+@pytest.mark.parametrize("change", ["server", "load", "address"])
+def test_another_server_or_load_is_no_history(tmp_path: Path, change: str) -> None:
+    loaded = load_config(config(tmp_path))
+    with open_store(loaded.store_path) as store:
+        plan = plan_for(loaded, "chat", (), store)
+        if change == "load":
+            plan = replace(plan, load=replace(plan.load, max_tokens=64))
+        if change == "address":
+            moved = [replace(a, target=replace(a.target, url=f"{a.target.url}/old")) for a in plan.arms]
+            plan = replace(plan, arms=tuple(moved))
+        measured(store, plan, 1000.0, print_="f2" if change == "server" else "f1")
+        save_identity(store, "chat", 3000.0, Identity(version="1"), "f1")
+        assert plan_for(loaded, "chat", (), store).history == ()
