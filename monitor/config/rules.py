@@ -1,4 +1,6 @@
-"""Checks that span several keys: names that must match, orders that must hold, schedules that must fit their window.
+"""Checks that span several keys: names that must be unambiguous, numbers that must be in order.
+
+What concerns one probe is in `probe_rules.py`, its arms in `arm_rules.py`, addresses in `reach.py`.
 
 Pure: takes the shape-checked config and the clock. It never touches a file, the environment or the network.
 """
@@ -7,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import pairwise
 
-from monitor.config.crontab import next_run, parse_crontab
-from monitor.config.errors import Finding, Key, nearest
-from monitor.config.model import ArmConfig, Config, EndpointConfig, ProbeConfig
+from monitor.config.arm_rules import check_arms
+from monitor.config.errors import Finding, Key
+from monitor.config.model import Config, EndpointConfig
+from monitor.config.probe_rules import check_probe
 from monitor.config.reach import check_channel, check_reach
-from monitor.config.times import minutes_left, parse_duration, parse_window, zone
+from monitor.config.times import parse_duration
 
 
 def check_rules(config: Config, now: datetime) -> Iterator[Finding]:
@@ -113,132 +115,12 @@ def _check_endpoint(endpoint: EndpointConfig, key: Key, now: datetime) -> Iterat
     arms: Key = (*key, "arm")
     yield from _check_names([arm.name for arm in endpoint.arm], arms, "arm")
     for index, arm in enumerate(endpoint.arm):
-        yield from _check_arm(arm, endpoint, (*arms, index))
+        yield from check_reach(arm, (*arms, index), endpoint.api_path)
+    yield from check_arms(endpoint, key)
     if endpoint.probe is not None:
-        yield from _check_arms_for_probe(endpoint, endpoint.probe, key)
-        yield from _check_probe(endpoint.probe, (*key, "probe"), now)
+        yield from check_probe(endpoint.probe, (*key, "probe"), now)
     elif endpoint.arm:
         yield Finding(arms, "arms without [endpoint.probe] are never measured", "add [endpoint.probe]", note=True)
-
-
-def _check_arm(arm: ArmConfig, endpoint: EndpointConfig, key: Key) -> Iterator[Finding]:
-    yield from check_reach(arm, key, endpoint.api_path)
-    if arm.restart is not None:
-        yield Finding(
-            (*key, "restart"),
-            f'restarting a server into arm "{arm.name}" of endpoint "{endpoint.name}" is not supported yet',
-            "start one server per arm yourself and give each arm its url",
-        )
-    elif arm.url is None:
-        yield Finding(
-            key, "the arm has no url, so it cannot be measured", 'add url = "http://host:port"', also=((*key, "url"),)
-        )
-
-
-def _check_arms_for_probe(endpoint: EndpointConfig, probe: ProbeConfig, key: Key) -> Iterator[Finding]:
-    names = [arm.name for arm in endpoint.arm]
-    arms: Key = (*key, "arm")
-    if len(names) < 2:
-        yield Finding(
-            (*key, "probe"),
-            f"a sweep compares at least two arms and there is {'only one' if names else 'none'}",
-            f'add an [[endpoint.arm]] called "{probe.baseline}" without speculation and one with it',
-            also=(arms,),
-        )
-        if not names:
-            return
-    for field in ("baseline", "live_arm"):
-        wanted: str | None = getattr(probe, field)
-        if wanted is not None and wanted not in names:
-            close = nearest(wanted, names)
-            yield Finding(
-                (*key, "probe", field),
-                f'"{wanted}" is not one of the arms: {", ".join(names)}',
-                f'write {field} = "{close}"' if close else "name one of them, or add the arm",
-                also=(arms, *((*arms, index, "name") for index in range(len(names)))),
-            )
-    yield from _check_roles(endpoint.arm, probe, arms)
-
-
-def _check_roles(arms: Sequence[ArmConfig], probe: ProbeConfig, key: Key) -> Iterator[Finding]:
-    baseline = next((arm for arm in arms if arm.name == probe.baseline), None)
-    for index, arm in enumerate(arms):
-        at: Key = (*key, index)
-        if arm is baseline:
-            if arm.speculation:
-                yield Finding(
-                    (*at, "speculation"), "the baseline must not speculate", "remove it or name another baseline"
-                )
-        elif baseline is not None and arm.url == baseline.url and arm.url is not None and arm.speculation is not False:
-            yield Finding(
-                (*at, "url"),
-                f'is the address of the baseline "{baseline.name}", so one server would have to be both on and off',
-                "give each arm its own server, or set speculation = false to compare a server with itself",
-                also=((*key, arms.index(baseline), "url"),),
-                # The sweep itself proves it from counters and ends with exit 5; a file can only suspect it.
-                note=True,
-            )
-
-
-def _check_probe(probe: ProbeConfig, key: Key, now: datetime) -> Iterator[Finding]:
-    if probe.ladder != "auto":
-        yield from _check_ladder(probe.ladder, (*key, "ladder"))
-    if probe.repeats % 2:
-        yield Finding(
-            (*key, "repeats"),
-            f"{probe.repeats} is odd: arms take turns in A B B A order, which only balances drift over pairs",
-            f"write repeats = {probe.repeats + 1}",
-            note=True,
-        )
-    yield from _check_schedule(probe, key, now)
-
-
-def _check_ladder(ladder: Sequence[int], key: Key) -> Iterator[Finding]:
-    if not ladder:
-        yield Finding(key, "the ladder is empty", 'write ladder = "auto" or e.g. [1, 2, 4, 8, 16, 32, 64]')
-    elif any(lower >= upper for lower, upper in pairwise(ladder)):
-        yield Finding(key, "the rungs must rise", f"write ladder = {sorted(set(ladder))}")
-    elif ladder[0] > 1:
-        yield Finding(
-            key, f"starts at {ladder[0]}: nothing will be known below it", f"write ladder = {[1, *ladder]}", note=True
-        )
-
-
-def _check_schedule(probe: ProbeConfig, key: Key, now: datetime) -> Iterator[Finding]:
-    window = crontab = place = None
-    try:
-        place = zone(probe.timezone)
-    except ValueError as error:
-        message, _, cure = str(error).rpartition("; ")
-        yield Finding((*key, "timezone"), message, cure)
-    if probe.window is not None:
-        try:
-            window = parse_window(probe.window)
-        except ValueError as error:
-            yield Finding((*key, "window"), f'"{probe.window}" is not a window', str(error))
-    if probe.schedule is None:
-        return
-    at: Key = (*key, "schedule")
-    try:
-        crontab = parse_crontab(probe.schedule)
-    except ValueError as error:
-        yield Finding(at, str(error), 'for example "0 3 * * sun": Sundays at 03:00')
-        return
-    if place is not None and next_run(crontab, place, now) is None:
-        yield Finding(at, f'"{probe.schedule}" names a day that never comes', "check the day of the month")
-    starts = crontab.minutes_of_day()
-    outside = [minute for minute in starts if window is not None and minutes_left(window, minute) is None]
-    if outside:
-        clock = f"{outside[0] // 60:02d}:{outside[0] % 60:02d}"
-        none_fit = len(outside) == len(starts)
-        yield Finding(
-            at,
-            f"starts at {clock}, outside window {probe.window}: the gate would refuse "
-            + ("every run" if none_fit else "those runs"),
-            "move the schedule into the window, or widen the window",
-            also=((*key, "window"),),
-            note=not none_fit,
-        )
 
 
 def _a(noun: str) -> str:

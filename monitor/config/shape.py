@@ -42,6 +42,13 @@ TABLES: dict[Key, tuple[str, type[Section]]] = {
 _LISTS = {("endpoint",), ("endpoint", "arm"), ("channel",)}
 _PLACEHOLDERS = {"url": "http://127.0.0.1:1", "kind": "webhook"}
 _ROUNDS = 6
+_EITHER = {
+    "ladder": ('must be "auto" or a list of whole numbers from 1 to 4096', "e.g. [1, 2, 4, 8, 16, 32, 64]"),
+    "prefix_hit_ratio": ('must be "live" or a number from 0 to 1', "0.4 is 40% of the prompt tokens; 0 is no reuse"),
+    "workers": ('must be "auto" or a whole number from 1 to 64', "leave it out: auto counts the cores"),
+}
+"""Keys of two kinds, for which pydantic would explain both."""
+_PROXY = {"proxy", "proxies", "proxy_url", "http_proxy", "https_proxy", "all_proxy", "no_proxy"}
 _NAME_RULE = "letters, digits, dot, dash and underscore, starting with a letter or digit, at most 64"
 
 
@@ -79,12 +86,13 @@ def _finding(detail: ErrorDetails) -> Finding:
         return Finding(key, "is missing", _example(field, table[:-1]))
     if table in TABLES:
         return _wrong_table_form(key, table, detail["input"])
-    if field == "ladder":
-        return Finding(key, 'must be "auto" or a list of whole numbers from 1 to 4096', "e.g. [1, 2, 4, 8, 16, 32, 64]")
+    if field in _EITHER:
+        return Finding(key, *_EITHER[field])
     if kind == "string_pattern_mismatch":
         return Finding(key, f"must be made of {_NAME_RULE}", 'e.g. "chat-70b"')
     if kind == "literal_error":
-        return Finding(key, f"must be one of {context['expected']}", _kind_cure(detail["input"]))
+        cure = _kind_cure(detail["input"]) if field == "kind" else _default_words(table)
+        return Finding(key, f"must be one of {context['expected']}", cure)
     if kind.startswith(("greater_than", "less_than")):
         return Finding(key, f"is {detail['input']}, but must be {_bounds(table)}", _default_words(table))
     if kind == "finite_number":
@@ -94,15 +102,19 @@ def _finding(detail: ErrorDetails) -> Finding:
 
 def _real_key(loc: tuple[int | str, ...]) -> Key:
     """Cut what pydantic adds for the branches of a union, and the position in a list of numbers."""
-    if "ladder" in loc:
-        return loc[: loc.index("ladder") + 1]
-    return loc
+    return next((loc[: loc.index(field) + 1] for field in _EITHER if field in loc), loc)
 
 
 def _unknown_key(key: Key) -> Finding:
     field = str(key[-1])
     table = tuple(part for part in key[:-1] if isinstance(part, str))
     header, model = TABLES[table]
+    if field.lower() in _PROXY:
+        return Finding(
+            key,
+            "is no key: a proxy between specwatch and a server would be measured with it, so none is ever used",
+            "name the worker's own address in url; variables like HTTPS_PROXY are ignored as well",
+        )
     homes = {path: words for path, (words, other) in TABLES.items() if field in other.model_fields}
     if homes:
         places = " or ".join(words for words in homes.values())
@@ -181,7 +193,7 @@ def _metadata(direct: list[Any], annotation: Any) -> Iterator[Any]:
 
 
 def _unit(field: str) -> str:
-    endings = {"_s": "seconds", "_pct": "percent", "_mb": "megabytes", "_minutes": "minutes"}
+    endings = {"_s": "seconds", "_pct": "percent", "_mb": "megabytes", "_minutes": "minutes", "_hours": "hours"}
     return next((unit for ending, unit in endings.items() if field.endswith(ending)), "")
 
 

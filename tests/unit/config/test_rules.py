@@ -41,6 +41,21 @@ SECOND = '\n[[endpoint]]\nname = "other"\nurl = "http://127.0.0.1:8002"\n'
         ('url_env = "ONCALL"', "", 'channel[0] "oncall"', "needs an address"),
         ('url_env = "ONCALL"', 'url_env = "A"\nurl_file = "b"', 'channel[0] "oncall".url_file', "at once"),
         ('name = "chat"', 'name = "chat"\nca_file = "ca.pem"', 'endpoint[0] "chat".ca_file', "there is no file"),
+        ("ladder = [1, 2, 4]", "max_cost = 5", 'endpoint[0] "chat".probe.max_cost', "needs cost_per_hour"),
+        (
+            "ladder = [1, 2, 4]",
+            "max_cost = 5\ncost_per_hour = 0",
+            'endpoint[0] "chat".probe.max_cost',
+            "needs cost_per_hour",
+        ),
+        (
+            "ladder = [1, 2, 4]",
+            "max_total_tokens = 100",
+            'endpoint[0] "chat".probe.max_total_tokens',
+            "no cell would be measured",
+        ),
+        ("ladder = [1, 2, 4]", 'before = "./drain"', 'endpoint[0] "chat".probe.before', "never be undone"),
+        ("ladder = [1, 2, 4]", 'after = "./undrain"', 'endpoint[0] "chat".probe.after', "nothing for it to undo"),
         ('name = "chat"', 'name = "chat"\napi_path = "v1"', 'endpoint[0] "chat".api_path', "must start with /"),
     ],
 )
@@ -52,10 +67,24 @@ def test_contradictions_are_refused(tmp_path: Path, old: str, new: str, key: str
     assert problem.line is not None
 
 
-def test_restart_arms_are_refused_by_name(tmp_path: Path) -> None:
-    problem = only_problem(tmp_path, edited('name = "k3"\n', 'name = "k3"\nrestart = "systemctl restart k3"\n'))
-    assert 'arm "k3" of endpoint "chat" is not supported yet' in problem.message
-    assert "give each arm its url" in problem.suggestion
+def test_lengths_and_prefixes_of_live_traffic_go_with_the_built_in_texts(tmp_path: Path) -> None:
+    (tmp_path / "own.jsonl").write_text('{"prompt": "hello"}\n')
+    own = edited("ladder = [1, 2, 4]", 'ladder = [1]\nprompts = "own.jsonl"\nshape = "auto"\nprefix_hit_ratio = "live"')
+    assert sound(tmp_path, own).notes == ()
+    assert "composed from the built-in texts" in only_problem(tmp_path, edited('"auto"', '"live"', own)).message
+    (note,) = sound(tmp_path, edited('prefix_hit_ratio = "live"', "prefix_hit_ratio = 0.5", own)).notes
+    assert note.key.endswith("prefix_hit_ratio")
+    assert problems(tmp_path, edited("ladder = [1, 2, 4]", 'shape = "live"\nprefix_hit_ratio = 0.5')) == ()
+
+
+@pytest.mark.parametrize("place", ['name = "chat"', "[scrape]", 'baseline = "off"', 'name = "k3"', "[alerts]"])
+@pytest.mark.parametrize("key", ["proxy", "https_proxy", "HTTP_PROXY"])
+def test_a_proxy_is_refused_with_what_to_do_instead(tmp_path: Path, place: str, key: str) -> None:
+    problem = only_problem(tmp_path, edited(place, f'{place}\n{key} = "http://me:verysecret@proxy:3128"'))
+    assert problem.key.endswith(f".{key}")
+    assert "none is ever used" in problem.message
+    assert "the worker's own address" in problem.suggestion
+    assert "verysecret" not in problem.message + problem.suggestion
 
 
 def test_a_sweep_needs_two_arms(tmp_path: Path) -> None:
