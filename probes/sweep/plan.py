@@ -114,18 +114,46 @@ class CellSlot:
     repeat: int
     order: int
     """Position in the sweep, from 0."""
+    start: int | None = None
+    """The planned start of the server that this cell belongs to; None where no arm is restarted."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanCost:
-    """What a sweep takes. Seconds are an estimate, tokens an upper bound."""
+    """What a sweep takes. Seconds are an estimate, tokens an upper bound; starts take their own time on top."""
 
     seconds: float
     cells: int
     tokens_upper: int
+    starts: int = 0
+    """Starts of the server, where arms are restarted."""
+    refine_cells_upper: int = 0
+    """Cells that refinement may add at most, while minutes and tokens last; not in the other numbers."""
+    refine_seconds_upper: float = 0.0
+    refine_tokens_upper: int = 0
 
 
 def cell_order(plan: SweepPlan) -> tuple[CellSlot, ...]:
+    """Every cell of the ladder, in an order that lets slow drift hit each arm alike."""
+    return _whole_ladders(plan) if plan.restarts else _rung_by_rung(plan)
+
+
+def _whole_ladders(plan: SweepPlan) -> tuple[CellSlot, ...]:
+    """One start of the server per arm and repeat, each climbing the whole ladder: A B B A over the starts.
+
+    An arm that follows itself is started anew all the same, or two of its repeats would share one start.
+    """
+    slots: list[CellSlot] = []
+    names = [arm.name for arm in plan.arms]
+    start = 0
+    for repeat in range(plan.repeats):
+        for name in names if repeat % 2 == 0 else reversed(names):
+            slots += [CellSlot(name, rung, repeat, len(slots) + i, start) for i, rung in enumerate(plan.ladder)]
+            start += 1
+    return tuple(slots)
+
+
+def _rung_by_rung(plan: SweepPlan) -> tuple[CellSlot, ...]:
     """Rungs climb; within a rung every other pass over the arms runs backwards.
 
     Two arms and even repeats give A B B A (A B B A ...): a palindrome, so slow drift hits each arm alike. The same
@@ -146,18 +174,26 @@ def cell_order(plan: SweepPlan) -> tuple[CellSlot, ...]:
 def estimate(plan: SweepPlan) -> PlanCost:
     """Cost of the whole ladder, should no arm stop climbing early.
 
-    A cell takes its window, about one request's time to ramp, one to drain, and its scrapes.
+    A cell takes its window, about one request's time to ramp, one to drain, and its scrapes. Every start of a server
+    is warmed up anew.
     """
     slots = cell_order(plan)
     around_s = min(2 * TOKEN_S_GUESS * plan.load.max_tokens, 4 * plan.cell_s)
     per_cell_s = plan.cell_s + around_s + SCRAPES_S
-    warmup_s = plan.warmup_s * len(plan.arms)
+    starts = len({slot.start for slot in slots}) if plan.restarts else 0
+    warmup_s = plan.warmup_s * (starts or len(plan.arms))
     client_s = sum(slot.rung for slot in slots) * (plan.cell_s + around_s)
-    client_s += warmup_rung(plan) * warmup_s
+    warmup_tokens = warmup_rung(plan) * warmup_s * STREAM_TOK_S_UPPER
+    cell_tokens = client_s * STREAM_TOK_S_UPPER
+    refined = len(slots) if plan.refine_octaves > 0 else 0
     return PlanCost(
         seconds=len(slots) * per_cell_s + warmup_s,
         cells=len(slots),
-        tokens_upper=int(client_s * STREAM_TOK_S_UPPER),
+        tokens_upper=int(cell_tokens + warmup_tokens),
+        starts=starts,
+        refine_cells_upper=refined,
+        refine_seconds_upper=refined * per_cell_s,
+        refine_tokens_upper=int(refined * plan.ladder[-1] * (plan.cell_s + around_s) * STREAM_TOK_S_UPPER),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
@@ -19,12 +19,12 @@ from probes.scrape.scrape import Scraper
 from probes.sweep.cell import SPREAD_GUESS_S, CellJob, make_loop, measure_cell
 from probes.sweep.climb import Climb
 from probes.sweep.guard import Stopped, guarded
-from probes.sweep.outcome import ABORTED, MEASURED, MISMATCH, SweepHooks, SweepOutcome
+from probes.sweep.outcome import ABORTED, MEASURED, MISMATCH, BringUp, SweepHooks, SweepOutcome
 from probes.sweep.plan import ArmPlan, CellSlot, SweepPlan, warmup_rung
 from probes.sweep.preflight import ArmMismatch, Preflight, preflight
 from probes.sweep.shown import shown_url
 from probes.sweep.watch import ForeignTraffic, GaugeWatch, Reads
-from probes.values import Axis, Crossover
+from probes.values import Axis, Cell, Crossover
 
 T = TypeVar("T")
 WARMUP_ORDER = -1
@@ -39,12 +39,21 @@ async def run_sweep(
     *,
     timeout_s: float = SCRAPE_TIMEOUT_S,
     max_bytes: int = MAX_PAGE_BYTES,
+    bring_up: BringUp | None = None,
+    resume: Sequence[Cell] = (),
 ) -> SweepOutcome:
     """Measure every arm of the plan against its baseline.
 
-    Raises PromptFileError before anything is touched; every other way to end is an outcome with its exit code.
-    `timeout_s` and `max_bytes` bound each scrape.
+    `bring_up` starts each arm of a restart plan. `resume` holds the cells of an interrupted sweep of the same
+    `signature`; those that are `usable` are gone on after and lead the outcome's cells, `hooks.on_cell` gets only new
+    ones. `timeout_s` and `max_bytes` bound each scrape.
+    Raises PromptFileError and ValueError (a restart plan without `bring_up`) before anything is touched; every other
+    way to end is an outcome with its exit code.
     """
+    if plan.restarts and bring_up is None:
+        raise ValueError(
+            f"the arms of {plan.endpoint} are brought up by restarts, and there is nothing to restart with"
+        )
     prompts = load_prompts(plan.load.prompts)
     return await _Sweep(plan, hooks, prompts, timeout_s, max_bytes).run()
 
