@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -33,6 +32,7 @@ from monitor.service.sweep_run import Caller, run_stored_sweep
 from monitor.store.db import Store
 from monitor.units import age_text
 from monitor.who import who_am_i
+from probes.load.loop import run
 from probes.load.prompts import PromptFileError, load_prompts
 from probes.sweep.plan import SweepPlan, estimate
 
@@ -138,7 +138,7 @@ def _run_here(loaded: Loaded, store: Store, plan: SweepPlan, caller: Caller, par
             on_cell=printer.cell,
         )
         try:
-            ended = asyncio.run(work)
+            ended = run(work)
         except PromptFileError as error:
             fail(str(error))
     return ended.sweep_id, ended.exit_code

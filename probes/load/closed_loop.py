@@ -1,87 +1,117 @@
 """Keeps N streams in flight against one server without ever draining between requests: a rung of the ladder.
 
-One HTTP client per stream (a shared pool slows down quadratically). Decides nothing about what is measured.
+All in the caller's event loop. Decides nothing about what is measured.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 
-from probes.http import PROBE_USER_AGENT, AsyncClient, HTTPError, make_client, make_ssl_context
-from probes.load.records import Ending, RequestRecord
-from probes.load.request import RequestSource
-from probes.load.stream import Flight, send
+from probes.load.client import Client
+from probes.load.health import ClientHealth, HealthWatch
+from probes.load.ready import WHOLE, ReadyRequests, Share, Source
+from probes.load.records import RequestRecord
+from probes.load.tally import Tally
+from probes.load.wire.address import parse_address
+from probes.load.wire.connect import ConnectFault, Connector, tls_context
+from probes.load.wire.connection import Wire
+from probes.load.wire.head import RequestHead
 from probes.values import Target
 
-CONNECT_TIMEOUT_S = 10.0
-READ_TIMEOUT_S = 300.0
+SILENCE_MAX_S = 300.0
 """Longest silence inside one stream; a deep queue answers late but does answer."""
-BACKOFF_FIRST_S = 0.1
-BACKOFF_MAX_S = 2.0
+SILENCE_LOOK_S = 5.0
+"""One timer for all connections looks this often: a timer for each read would cost more than the read."""
 CLOSE_S = 1.5
-_WARM_AT_ONCE = 16
+_CONNECT_AT_ONCE = 32
+"""Below the backlog of any server, so that no connection request is dropped and repeated a second later."""
 
 
 class ClosedLoop:
     """N clients on one target: `await warm()`, `start()`, ... `await drain()`, and always `await aclose()`.
 
-    `records` fills as requests end; `aclose` cuts off what still runs and is safe to call at any point.
+    `records` fills as requests end; `aclose` cuts off what still runs and is safe to call at any point. With a
+    `share` it is one of several processes that carry the load together. Raises ValueError for a URL or header that
+    cannot be sent, OSError or ssl.SSLError where a certificate file cannot be read.
     """
 
+    processes = 1
+
     def __init__(
-        self, target: Target, source: RequestSource, clients: int, mono: Callable[[], float] = time.monotonic
+        self,
+        target: Target,
+        source: Source,
+        clients: int,
+        mono: Callable[[], float] = time.monotonic,
+        share: Share = WHOLE,
     ) -> None:
-        self._target = target
-        self._source = source
+        address = parse_address(target.url)
+        head = RequestHead(address, target.api_path, target.headers)
+        connector = Connector(address, tls_context(target) if address.tls else None, mono)
         self._mono = mono
-        self._base = f"{target.url}{target.api_path}"
-        secure = target.url.lower().startswith("https:")
-        # Loading the system's certificates takes tens of milliseconds and is of no use for plain http.
-        context = make_ssl_context(target) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._tally = Tally()
+        self._health = HealthWatch(self._tally, mono)
+        self._requests = ReadyRequests(source, head, clients, share)
+        self._stopping = asyncio.Event()
         self._clients = [
-            make_client(
-                timeout_s=CONNECT_TIMEOUT_S,
-                read_timeout_s=READ_TIMEOUT_S,
-                ssl_context=context,
-                user_agent=PROBE_USER_AGENT,
-                max_connections=1,
-            )
-            for _ in range(clients)
+            Client(share.first + place * share.of, connector, self._requests, self._tally, self._stopping, mono)
+            for place in range(clients)
         ]
         self._tasks: list[asyncio.Task[None]] = []
-        self._stopping = asyncio.Event()
-        self._peak = 0
-        self.records: list[RequestRecord] = []
-        self.in_flight = 0
-        self.max_in_flight = 0
+        self._silence: asyncio.TimerHandle | None = None
+
+    @property
+    def records(self) -> list[RequestRecord]:
+        """Requests that ended, in the order of their ends."""
+        return self._tally.records
+
+    @property
+    def in_flight(self) -> int:
+        """Requests launched and not ended."""
+        return self._tally.in_flight
+
+    @property
+    def max_in_flight(self) -> int:
+        """Most at once so far."""
+        return self._tally.max_in_flight
 
     def take_peak(self) -> int:
         """Most requests in flight at once since the last call."""
-        peak, self._peak = max(self._peak, self.in_flight), self.in_flight
-        return peak
+        return self._tally.take_peak()
 
     async def warm(self) -> None:
-        """Open every connection, so that the first request's TTFT holds no handshake. Faults show up in requests."""
-        gate = asyncio.Semaphore(_WARM_AT_ONCE)
+        """Open every connection and build the first requests, so that the first TTFT holds none of it.
 
-        async def open_one(client: AsyncClient) -> None:
+        Sends nothing: servers drop connections that idle after an answer, not new ones. Faults show up in requests.
+        """
+        gate = asyncio.Semaphore(_CONNECT_AT_ONCE)
+
+        async def open_one(client: Client) -> None:
             async with gate:
-                with suppress(HTTPError):
-                    await client.get(f"{self._base}/models", headers=self._target.headers)
+                with suppress(ConnectFault):
+                    await client.open()
 
+        self._requests.fill()
         await asyncio.gather(*(open_one(client) for client in self._clients))
 
-    def start(self, spread_s: float) -> None:
+    def start(self, spread_s: float, offset_s: float = 0.0) -> None:
         """Start all clients, evenly spread over `spread_s` (about one request's time), so that no waves form."""
         step_s = spread_s / len(self._clients)
         self._tasks = [
-            asyncio.create_task(self._run(number, client, number * step_s))
-            for number, client in enumerate(self._clients)
+            asyncio.create_task(client.run(offset_s + place * step_s)) for place, client in enumerate(self._clients)
         ]
+        self._listen_for_silence()
+
+    def begin_window(self) -> None:
+        """Watch our own health from here."""
+        self._health.begin()
+
+    def end_window(self) -> ClientHealth:
+        """How we did since `begin_window`; safe to call again."""
+        return self._health.end()
 
     def stop_launching(self) -> None:
         """Let running requests end and start no new one."""
@@ -99,12 +129,16 @@ class ClosedLoop:
         return cut_off
 
     async def aclose(self) -> None:
-        """Close every stream and connection, within about two seconds."""
+        """Close every stream and connection: at once, and waits up to about two seconds for the sockets to go."""
+        self._health.end()
+        if self._silence is not None:
+            self._silence.cancel()
         await self._cancel()
-        closing = [client.aclose() for client in self._clients]
-        self._clients = []
-        with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.gather(*closing, return_exceptions=True), CLOSE_S)
+        wires = [client.wire for client in self._clients if client.wire is not None]
+        for wire in wires:
+            wire.abort()
+        if wires:
+            await asyncio.wait([wire.lost for wire in wires], timeout=CLOSE_S)
 
     async def _cancel(self) -> None:
         self._stopping.set()
@@ -115,47 +149,14 @@ class ClosedLoop:
             await asyncio.wait(running, timeout=CLOSE_S)
         self._tasks = []
 
-    async def _run(self, number: int, client: AsyncClient, delay_s: float) -> None:
-        backoff_s = BACKOFF_FIRST_S
-        if await self._wait_or_stop(delay_s):
-            return
-        while not self._stopping.is_set():
-            record = await self._one(number, client)
-            if record.ending is Ending.OK:
-                backoff_s = BACKOFF_FIRST_S
-                continue
-            if await self._wait_or_stop(backoff_s):
-                return
-            backoff_s = min(2 * backoff_s, BACKOFF_MAX_S)
+    def _listen_for_silence(self) -> None:
+        now_s = self._mono()
+        for client in self._clients:
+            if client.wire is not None and _is_silent(client.wire, now_s):
+                client.wire.give_up(f"no answer in time: nothing came for {SILENCE_MAX_S:g} s")
+        self._silence = asyncio.get_running_loop().call_later(SILENCE_LOOK_S, self._listen_for_silence)
 
-    async def _one(self, number: int, client: AsyncClient) -> RequestRecord:
-        index, request_id, body = self._source.next()
-        flight = Flight(index, number, self._mono(), chat=body.chat)
-        self.in_flight += 1
-        self._peak = max(self._peak, self.in_flight)
-        self.max_in_flight = max(self.max_in_flight, self.in_flight)
-        try:
-            record = await send(client, f"{self._base}{body.path}", body, self._headers(request_id), flight, self._mono)
-        except asyncio.CancelledError:
-            self.records.append(flight.record(Ending.CANCELLED, self._mono()))
-            raise
-        finally:
-            self.in_flight -= 1
-        self.records.append(record)
-        return record
 
-    def _headers(self, request_id: str) -> Mapping[str, str]:
-        return {
-            **self._target.headers,
-            "Content-Type": "application/json",
-            "Accept": "text/event-stream",
-            "Accept-Encoding": "identity",
-            "X-Request-Id": request_id,
-        }
-
-    async def _wait_or_stop(self, delay_s: float) -> bool:
-        """Sleep, but wake at once on a stop; True where it stopped."""
-        if delay_s > 0:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), delay_s)
-        return self._stopping.is_set()
+def _is_silent(wire: Wire, now_s: float) -> bool:
+    since_s = wire.silent_since()
+    return since_s is not None and now_s - since_s > SILENCE_MAX_S

@@ -1,4 +1,4 @@
-"""Cuts a byte stream into server-sent events, so that the load client stamps bytes and parses almost no JSON.
+"""Cuts a byte stream into whole server-sent events, so that the load client stamps bytes and parses almost no JSON.
 
 Knows nothing of HTTP, JSON or clocks, and never decodes text.
 """
@@ -14,10 +14,9 @@ class EventTooLarge(ValueError):
 
 
 class SseReader:
-    """Feed it reads of any size; it gives back the data of every event that is complete by then.
+    """Feed it reads of any size; it gives back what is complete by then, uncut: `events_of` cuts where one needs to.
 
-    Lines may end in LF or CRLF, also cut in the middle; comments and fields other than `data` are dropped.
-    Raises EventTooLarge once an unfinished event passes 4 MiB.
+    Lines may end in LF or CRLF, also cut in the middle.
     """
 
     __slots__ = ("_tail",)
@@ -25,22 +24,31 @@ class SseReader:
     def __init__(self) -> None:
         self._tail = b""
 
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """Data payloads completed by this read, in order."""
-        data = self._tail + chunk if self._tail else chunk
+    def whole_events(self, chunk: bytes) -> bytes:
+        """All events completed by this read, as one block with LF line ends; empty where none is.
+
+        Raises EventTooLarge once an unfinished event passes 4 MiB.
+        """
+        # What a model server sends nearly always: whole events with LF ends, one or several to a read.
+        if not self._tail and chunk.endswith(b"\n\n") and b"\r" not in chunk:
+            return chunk
+        data = self._tail + chunk
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
-        parts = data.split(b"\n\n")
-        self._tail = parts.pop()
+        block, gap, self._tail = data.rpartition(b"\n\n")
         if len(self._tail) > MAX_EVENT_BYTES:
             raise EventTooLarge(f"an event of more than {MAX_EVENT_BYTES} bytes without an end")
-        return [payload for part in parts if (payload := _payload(part)) is not None]
+        return block + gap
 
-    def finish(self) -> list[bytes]:
+    def rest(self) -> bytes:
         """What a server left unterminated when it closed the stream (some omit the last blank line)."""
         tail, self._tail = self._tail.rstrip(b"\r"), b""
-        payload = _payload(tail)
-        return [] if payload is None else [payload]
+        return tail
+
+
+def events_of(block: bytes) -> list[bytes]:
+    """The data of every event of a block, in order; comments and fields other than `data` are dropped."""
+    return [payload for part in block.split(b"\n\n") if (payload := _payload(part)) is not None]
 
 
 def _payload(event: bytes) -> bytes | None:

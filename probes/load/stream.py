@@ -1,24 +1,21 @@
-"""Sends one streaming request and stamps it on the wire, so that TTFT and TPOT are the server's and not the parser's.
+"""Reads one streaming answer as it comes, so that TTFT and TPOT are the server's and not the parser's.
 
-Parses as JSON only the events up to the first token and the last four: usage, finish reason. Never retries.
+Parses as JSON only the events up to the first token and the last few: usage, finish reason. Sends nothing; the
+instants come from whoever took the bytes off the socket.
 """
 
 from __future__ import annotations
 
 import json
-import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from probes.http import AsyncClient, HTTPError, Response, TimeoutException
 from probes.load.records import Ending, RequestRecord
-from probes.load.request import Body
-from probes.load.sse import DONE, EventTooLarge, SseReader
+from probes.load.sse import DONE, EventTooLarge, SseReader, events_of
 
 _TAIL = 4
 _SHOWN_CHARS = 200
-_SENT_EVENT = "send_request_body.complete"
 
 
 class StreamFault(Exception):
@@ -26,10 +23,13 @@ class StreamFault(Exception):
 
 
 class Flight:
-    """One request on its way; keeps its stamps when it is cut off in the middle."""
+    """One request on its way; keeps its stamps when it is cut off in the middle.
 
-    __slots__ = ("_chat", "_done", "_reader", "_tail", "client", "finish", "first_s", "index", "last_s", "launched_s",
-                 "output_tokens", "prompt_tokens", "seen_s", "sent_s")  # fmt: skip
+    `seen_s` is set by the connection before it hands over the bytes of a read.
+    """
+
+    __slots__ = ("_chat", "_reader", "_tail", "client", "finish", "first_s", "index", "last_s", "launched_s",
+                 "output_tokens", "prompt_tokens", "retried", "seen_s", "sent_s")  # fmt: skip
 
     def __init__(self, index: int, client: int, launched_s: float, *, chat: bool) -> None:
         self.index, self.client, self.launched_s = index, client, launched_s
@@ -40,35 +40,34 @@ class Flight:
         self.prompt_tokens: int | None = None
         self.output_tokens: int | None = None
         self.finish: str | None = None
+        self.retried = False
         self._chat = chat
-        self._done = False
         self._reader = SseReader()
         self._tail: deque[tuple[float, bytes]] = deque(maxlen=_TAIL)
 
-    def read(self, chunk: bytes, now_s: float) -> None:
-        """Take one read off the wire. Raises StreamFault on an error object, EventTooLarge, or no JSON."""
-        self.seen_s = now_s
-        for payload in self._reader.feed(chunk):
-            self._event(payload, now_s)
+    def read(self, chunk: bytes) -> None:
+        """Take bytes of the body that were read at `seen_s`. Raises StreamFault on an error object or no JSON."""
+        try:
+            block = self._reader.whole_events(chunk)
+        except EventTooLarge as error:
+            raise StreamFault(str(error)) from None
+        if block:
+            self._take(block)
 
-    def finished(self) -> None:
-        """The stream ended: find usage, finish reason and last token. Raises StreamFault if it was cut short."""
-        for payload in self._reader.finish():
-            self._event(payload, self.seen_s or self.launched_s)
-        for at_s, payload in reversed(self._tail):
-            event = _json(payload)
-            usage = event.get("usage")
-            if self.output_tokens is None and isinstance(usage, dict):
-                self.prompt_tokens = _count(usage.get("prompt_tokens"))
-                self.output_tokens = _count(usage.get("completion_tokens"))
-            choices = _choices(event)
-            if choices:
-                self.last_s = max(at_s, self.last_s or at_s)
-                self.finish = self.finish or choices[0].get("finish_reason")
+    def finished(self) -> str | None:
+        """The stream ended: find usage, finish reason and last token. Gives what is wrong with it, if anything."""
+        try:
+            rest = self._reader.rest()
+            if rest:
+                self._take(rest)
+            done = self._read_tail()
+        except StreamFault as fault:
+            return str(fault)
         if self.first_s is None:
             self.first_s = self.last_s
-        if not self._done and self.finish is None:
-            raise StreamFault("the stream ended before the answer did")
+        if self.sent_s is None:
+            self.sent_s = self.launched_s
+        return None if done or self.finish is not None else "the stream ended before the answer did"
 
     def record(self, ending: Ending, end_s: float, error: str = "") -> RequestRecord:
         """The frozen outcome."""
@@ -85,68 +84,45 @@ class Flight:
             output_tokens=self.output_tokens,
             finish_reason=self.finish,
             error=error,
+            retried=self.retried,
         )
 
-    def _event(self, payload: bytes, now_s: float) -> None:
-        if payload == DONE:
-            self._done = True
+    def _take(self, block: bytes) -> None:
+        if not block.startswith(b"data:") and b"data:" not in block:
             return
+        assert self.seen_s is not None
         # Text inside JSON carries escaped quotes, so this matches a key or a whole value, never prose.
-        if b'"error"' in payload:
-            _raise_if_error(_json(payload))
-        self._tail.append((now_s, payload))
-        if self.first_s is None and _has_token(_json(payload), chat=self._chat):
-            self.first_s = now_s
+        if b'"error"' in block:
+            for event in _events(block):
+                _raise_if_error(event)
+        self._tail.append((self.seen_s, block))
+        if self.first_s is None and any(_has_token(event, chat=self._chat) for event in _events(block)):
+            self.first_s = self.seen_s
+
+    def _read_tail(self) -> bool:
+        """True where the stream said that it is done."""
+        done = False
+        for at_s, block in reversed(self._tail):
+            for payload in reversed(events_of(block)):
+                if payload == DONE:
+                    done = True
+                else:
+                    self._read_last(_json(payload), at_s)
+        return done
+
+    def _read_last(self, event: Mapping[str, Any], at_s: float) -> None:
+        usage = event.get("usage")
+        if self.output_tokens is None and isinstance(usage, dict):
+            self.prompt_tokens = _count(usage.get("prompt_tokens"))
+            self.output_tokens = _count(usage.get("completion_tokens"))
+        choices = _choices(event)
+        if choices:
+            self.last_s = max(at_s, self.last_s or at_s)
+            self.finish = self.finish or choices[0].get("finish_reason")
 
 
-async def send(
-    client: AsyncClient,
-    url: str,
-    body: Body,
-    headers: Mapping[str, str],
-    flight: Flight,
-    mono: Callable[[], float] = time.monotonic,
-) -> RequestRecord:
-    """Run one request to its end. Only cancellation is raised; the caller keeps `flight` for that case."""
-
-    async def trace(name: str, _info: Mapping[str, Any]) -> None:
-        if name.endswith(_SENT_EVENT):
-            flight.sent_s = mono()
-
-    request = client.build_request("POST", url, content=body.content, headers=headers, extensions={"trace": trace})
-    response: Response | None = None
-    try:
-        response = await client.send(request, stream=True)
-        if flight.sent_s is None:
-            flight.sent_s = flight.launched_s
-        if response.status_code != 200:
-            raise StreamFault(await _refusal(response))
-        async for chunk in response.aiter_raw():
-            flight.read(chunk, mono())
-        flight.finished()
-    except (StreamFault, EventTooLarge) as error:
-        return flight.record(Ending.ERROR, mono(), str(error))
-    except TimeoutException as error:
-        return flight.record(Ending.ERROR, mono(), f"no answer in time ({type(error).__name__})")
-    except HTTPError as error:
-        return flight.record(Ending.ERROR, mono(), f"connection failed: {error or type(error).__name__}")
-    finally:
-        if response is not None:
-            await response.aclose()
-    return flight.record(Ending.OK, flight.seen_s or mono())
-
-
-async def _refusal(response: Response) -> str:
-    status = response.status_code
-    if status in (401, 403):
-        return f"HTTP {status}: the API wants a key; set api_key_env or api_key_file"
-    text = b""
-    async for chunk in response.aiter_raw():
-        text += chunk
-        if len(text) >= _SHOWN_CHARS * 4:
-            break
-    shown = " ".join(text.decode("utf-8", "replace").split())[:_SHOWN_CHARS]
-    return f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
+def _events(block: bytes) -> Iterator[dict[str, Any]]:
+    return (_json(payload) for payload in events_of(block) if payload != DONE)
 
 
 def _json(payload: bytes) -> dict[str, Any]:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.load.sse import EventTooLarge, SseReader
+from probes.load.sse import EventTooLarge, SseReader, events_of
 
 
 def read_all(chunks: list[bytes]) -> list[bytes]:
     reader = SseReader()
-    events = [event for chunk in chunks for event in reader.feed(chunk)]
-    return events + reader.finish()
+    events = [event for chunk in chunks for event in events_of(reader.whole_events(chunk))]
+    return events + events_of(reader.rest())
 
 
 @given(
@@ -38,27 +38,27 @@ def test_any_cut_of_the_bytes_gives_the_same_events(
 
 
 def test_several_events_in_one_read_come_out_in_order() -> None:
-    assert SseReader().feed(b"data: 1\n\ndata: 2\n\ndata: [DONE]\n\n") == [b"1", b"2", b"[DONE]"]
+    assert events_of(SseReader().whole_events(b"data: 1\n\ndata: 2\n\ndata: [DONE]\n\n")) == [b"1", b"2", b"[DONE]"]
 
 
 def test_a_half_event_waits_for_its_end() -> None:
     reader = SseReader()
-    assert reader.feed(b'data: {"a":') == []
-    assert reader.feed(b" 1}\r") == []
-    assert reader.feed(b"\n\r\n") == [b'{"a": 1}']
+    assert reader.whole_events(b'data: {"a":') == b""
+    assert reader.whole_events(b" 1}\r") == b""
+    assert events_of(reader.whole_events(b"\n\r\n")) == [b'{"a": 1}']
 
 
 def test_data_lines_of_one_event_are_joined_and_the_space_is_optional() -> None:
-    assert SseReader().feed(b"data:a\ndata: b\n\n") == [b"a\nb"]
+    assert events_of(SseReader().whole_events(b"data:a\ndata: b\n\n")) == [b"a\nb"]
 
 
 def test_comments_alone_are_no_event() -> None:
-    assert SseReader().feed(b": keep-alive\n\n\n\n") == []
+    assert events_of(SseReader().whole_events(b": keep-alive\n\n\n\n")) == []
 
 
 def test_an_event_without_end_is_refused() -> None:
     reader = SseReader()
     for _ in range(4):
-        assert reader.feed(b"x" * 1024 * 1024) == []
+        assert reader.whole_events(b"x" * 1024 * 1024) == b""
     with pytest.raises(EventTooLarge):
-        reader.feed(b"x")
+        reader.whole_events(b"x")

@@ -1,0 +1,42 @@
+"""Says in words what went wrong on a connection, so that a cell's reasons can be read by people; opens nothing."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+_CLIENT_CERT_ALERTS = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE", "UNKNOWN_CA")
+
+
+def failed(error: BaseException, where: str) -> str:
+    """Why no connection to `where` came about, or why it broke."""
+    return f"connection failed: {_cause(error, where)}"
+
+
+def _cause(error: BaseException, where: str) -> str:
+    if isinstance(error, ssl.SSLError):
+        return _tls_cause(error, where)
+    if isinstance(error, socket.gaierror):
+        return f"the host of {where} cannot be resolved ({error.strerror}); check the name in url"
+    if isinstance(error, ConnectionRefusedError):
+        return f"nothing listens at {where}; check that the server runs and the port in url"
+    if isinstance(error, ConnectionResetError | BrokenPipeError):
+        return f"{where} reset the connection"
+    return f"{where}: {getattr(error, 'strerror', None) or error or type(error).__name__}"
+
+
+def _tls_cause(error: ssl.SSLError, where: str) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            f"the certificate of {where} is not trusted ({error.verify_message or error.reason});"
+            " set ca_file to the authority that signed it, or use the name it was made for"
+        )
+    reason = error.reason or str(error)
+    if any(alert in reason for alert in _CLIENT_CERT_ALERTS):
+        return (
+            f"{where} refused our side of TLS ({reason}); if it wants a client certificate,"
+            " set client_cert and client_key to one that its authority signed"
+        )
+    if reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
+        return f"{where} does not speak TLS; is it an http:// address?"
+    return f"TLS with {where} failed ({reason})"
