@@ -1,7 +1,7 @@
 """One sweep from lock to stored answer: the body of the sweep process, whoever started it.
 
 Everything is written as it lands, so that a kill at any instant leaves finished cells and a sweep that the next process
-marks as died.
+marks as died and the next sweep goes on with.
 """
 
 from __future__ import annotations
@@ -14,24 +14,39 @@ from dataclasses import asdict, dataclass, replace
 
 from monitor import exit_codes
 from monitor.config.load import Loaded
-from monitor.config.model import Config, ProbeConfig
-from monitor.config.targets import pool_of, probe_of
+from monitor.config.model import EndpointConfig, ProbeConfig
+from monitor.config.targets import probe_of
+from monitor.service.budget import bounded, need_of
 from monitor.service.died import settle_dead_sweeps
-from monitor.service.locks import noprobe_path
-from monitor.store.alerts import load_alert_states
+from monitor.service.restart_sweep import NotRestored, restart_arms
+from monitor.service.resuming import Resumable, resumable
+from monitor.service.statuses import fingerprint_of
+from monitor.service.sweep_gate import ask_gate, servers_of, standing
+from monitor.service.sweep_hooks import StoreHooks
 from monitor.store.db import Store
-from monitor.store.intents import abort_requested, active_pause, get_intent
-from monitor.store.sweeps import add_cell, begin_sweep, end_sweep, set_progress
-from monitor.values import GATE_PHASE, AlertPhase, SweepProgress
+from monitor.store.intents import get_intent
+from monitor.store.sweeps import (
+    begin_sweep,
+    end_sweep,
+    load_cells,
+    pool_sweeps,
+    set_fingerprint,
+    set_resumes,
+)
+from monitor.values import GATE_PHASE, SweepProgress
 from probes.scrape.fingerprint import fingerprint
-from probes.sweep.gate import GateInputs, GateLimits, GateVerdict, decide
-from probes.sweep.guard import Stopped
-from probes.sweep.hours import window_left_s
-from probes.sweep.observe import observe
+from probes.scrape.identity import identify
+from probes.scrape.scrape import Scraper
+from probes.sweep.gate import GateVerdict
+from probes.sweep.guard import Stopped, guarded
 from probes.sweep.outcome import SweepOutcome
-from probes.sweep.plan import CellSlot, SweepPlan
+from probes.sweep.plan import SweepPlan
+from probes.sweep.resume import signature, usable
 from probes.sweep.run import run_sweep
-from probes.values import Cell
+from probes.values import Cell, State
+
+LOOK_BACK = 50
+"""Newest sweeps of the pool among which a broken-off one is looked for; refused tries of a night are among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +82,6 @@ async def run_stored_sweep(
 ) -> Ended:
     """Gate, measure, estimate and store. The caller holds the pool's lock. `interrupted` gives a reason to stop."""
     settle_dead_sweeps(store, time.time(), besides=plan.pool)
-    endpoint, probe = probe_of(loaded.config, plan.endpoint)
     started_s = time.time()
     sweep_id = begin_sweep(
         store,
@@ -82,80 +96,171 @@ async def run_stored_sweep(
         live_arm=plan.live_arm,
         plan=describe_plan(plan, caller),
     )
-    hooks = _Hooks(store, sweep_id, plan.pool, _asked_at_s(store, caller, started_s), interrupted, show, on_cell)
+    hooks = StoreHooks(
+        store=store,
+        sweep_id=sweep_id,
+        pool=plan.pool,
+        asked_s=_asked_at_s(store, caller, started_s),
+        interrupted=interrupted,
+        owned=caller.trigger != "command",
+        show=show,
+        show_cell=on_cell,
+    )
+    sweep = _Sweep(loaded, store, plan, caller, sweep_id, hooks)
     try:
-        hooks.on_progress(0, 0, None, GATE_PHASE, probe.quiet_s, "watching every arm for live load before any of ours")
-        gate = await _gate(loaded, store, plan, probe, caller, hooks.stop_requested)
-        if not gate.allowed:
-            reason = "; ".join(r.text for r in gate.reasons)
-            outcome = SweepOutcome("refused", reason, exit_codes.REFUSED)
-        else:
-            scrape = loaded.config.scrape
-            max_bytes = scrape.max_page_bytes
-            bounded = within_window(plan, probe, caller, time.time())
-            outcome = await run_sweep(bounded, hooks, timeout_s=scrape.timeout_s, max_bytes=max_bytes)
+        outcome, ended_by = await sweep.run()
     except Stopped as stop:
-        outcome = SweepOutcome("aborted", str(stop), exit_codes.ABORTED)
+        outcome, ended_by = SweepOutcome("aborted", str(stop), exit_codes.ABORTED, cause="stop"), hooks.stopped_by
     except BaseException as error:
-        _end(store, sweep_id, SweepOutcome("failed", f"{type(error).__name__}: {error}", exit_codes.FAILED), "")
+        sweep.end(SweepOutcome("failed", f"{type(error).__name__}: {error}", exit_codes.FAILED), "")
         raise
-    _end(store, sweep_id, outcome, _fingerprint(outcome, plan, endpoint.hardware, endpoint.revision))
+    sweep.end(outcome, ended_by)
     return Ended(sweep_id, outcome.exit_code)
 
 
-def _end(store: Store, sweep_id: int, outcome: SweepOutcome, print_: str) -> None:
-    end_sweep(
-        store,
-        sweep_id,
-        ended_at_s=time.time(),
-        outcome=outcome.outcome,
-        reason=outcome.reason,
-        exit_code=outcome.exit_code,
-        fingerprint=print_,
-        result=outcome.crossover,
-        arm_k=outcome.arm_k,
-        identities={name: asdict(identity) for name, identity in outcome.identities.items()},
-    )
+class _Sweep:
+    """One sweep on its way from the gate to its stored end."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Hooks:
-    """Writes what the sweep tells, and passes on who wants it to stop."""
-
-    store: Store
-    sweep_id: int
-    pool: str
-    asked_s: float
-    """An abort from then on is meant for this sweep."""
-    interrupted: Callable[[], str | None]
-    show: Callable[[SweepProgress], None]
-    show_cell: Callable[[Cell], None]
-
-    def on_cell(self, cell: Cell) -> None:
-        add_cell(self.store, self.sweep_id, cell)
-        self.show_cell(cell)
-
-    def on_progress(
-        self, done: int, total: int, slot: CellSlot | None, phase: str, eta_s: float | None, note: str
+    def __init__(
+        self, loaded: Loaded, store: Store, plan: SweepPlan, caller: Caller, sweep_id: int, hooks: StoreHooks
     ) -> None:
-        now = SweepProgress(
-            phase=phase,
-            done_cells=done,
-            total_cells=total,
-            arm=slot.arm if slot else None,
-            rung=slot.rung if slot else None,
-            repeat=slot.repeat if slot else None,
-            eta_s=eta_s,
-            note=note,
-        )
-        set_progress(self.store, self.sweep_id, now)
-        self.show(now)
+        self._loaded, self._store, self._plan, self._caller = loaded, store, plan, caller
+        self._id, self._hooks = sweep_id, hooks
+        self._endpoint: EndpointConfig
+        self._probe: ProbeConfig
+        self._endpoint, self._probe = probe_of(loaded.config, plan.endpoint)
 
-    def stop_requested(self) -> str | None:
-        noprobe = noprobe_path(self.store.path)
-        if noprobe.exists():
-            return f"the file {noprobe} forbids probing"
-        return self.interrupted() or abort_requested(self.store, self.pool, self.asked_s)
+    async def run(self) -> tuple[SweepOutcome, str]:
+        """The outcome, and in a word why it ended. Raises Stopped while the gate watches."""
+        now = self._caller.now
+        verdict = standing(self._loaded, self._store, self._plan, self._probe, now=now)
+        if not verdict.allowed:
+            return _refused(verdict)
+        self._hooks.tell(GATE_PHASE, "looking at the servers; none of our load is on them yet")
+        broken = await guarded(self._broken_off(), self._hooks.stop_requested)
+        self._say_gate(broken)
+        used = broken.sweep.tally.get("tokens") if broken is not None else None
+        need = need_of(
+            self._plan,
+            self._probe,
+            len(broken.cells) if broken is not None else 0,
+            used if isinstance(used, int) else 0,
+        )
+        verdict = await ask_gate(
+            self._loaded, self._store, self._plan, self._probe, need, self._hooks.stop_requested, now=now
+        )
+        if not verdict.allowed:
+            return _refused(verdict)
+        if broken is not None:
+            set_resumes(self._store, self._id, broken.sweep.id, broken.cells)
+        outcome = await self._measure(broken.cells if broken is not None else ())
+        return outcome, self._hooks.stopped_by if outcome.cause == "stop" else outcome.cause
+
+    async def _measure(self, cells: tuple[Cell, ...]) -> SweepOutcome:
+        """Between bringing arms up and putting the server back, where arms are restarted."""
+        plan = bounded(self._plan, self._probe, time.time(), now=self._caller.now)
+        scrape = self._loaded.config.scrape
+        timeout_s, max_bytes = scrape.timeout_s, scrape.max_page_bytes
+        if not plan.restarts:
+            return await run_sweep(plan, self._hooks, timeout_s=timeout_s, max_bytes=max_bytes, resume=cells)
+        outcome: SweepOutcome | None = None
+        try:
+            async with restart_arms(
+                self._loaded, self._store, plan, self._probe, self._id, self._hooks.tell
+            ) as bring_up:
+                outcome = await run_sweep(
+                    plan, self._hooks, timeout_s=timeout_s, max_bytes=max_bytes, bring_up=bring_up, resume=cells
+                )
+        except NotRestored as left:
+            return not_restored(outcome, str(left))
+        return outcome
+
+    async def _broken_off(self) -> Resumable | None:
+        """What can be gone on with; also says which servers this sweep is about to load."""
+        print_ = await self._served()
+        if print_ is None:
+            return None
+        set_fingerprint(self._store, self._id, print_)
+        within_s = 3600 * self._probe.resume_hours
+        if self._caller.fresh or within_s <= 0:
+            return None
+        return resumable(
+            pool_sweeps(self._store, self._plan.pool, LOOK_BACK),
+            lambda sweep_id: usable(self._plan, load_cells(self._store, sweep_id)),
+            signature=signature(self._plan),
+            fingerprint=print_,
+            now_s=time.time(),
+            within_s=within_s,
+        )
+
+    async def _served(self) -> str | None:
+        """The fingerprint of the baseline's server as it is now; None where it does not say enough."""
+        arms = servers_of(self._plan)
+        arm = next((a for a in arms if a.name == self._plan.baseline), arms[0])
+        scrape = self._loaded.config.scrape
+        scraper = Scraper(arm.target, timeout_s=scrape.timeout_s, max_bytes=scrape.max_page_bytes)
+        try:
+            reading = await scraper.read()
+            if reading.state is not State.OK:
+                return None
+            identity = await identify(arm.target, timeout_s=scrape.timeout_s)
+        finally:
+            await scraper.aclose()
+        return fingerprint_of(self._endpoint, identity, reading)
+
+    def _say_gate(self, broken: Resumable | None) -> None:
+        note = "watching every arm for live load before any of ours"
+        if broken is not None:
+            note += f"; goes on with sweep {broken.sweep.id}, {len(broken.cells)} cells of which still count"
+        self._hooks.on_progress(0, 0, None, GATE_PHASE, self._probe.quiet_s, note)
+
+    def end(self, outcome: SweepOutcome, ended_by: str) -> None:
+        """Write the end, the answer where there is one, and what was used up."""
+        tally: dict[str, object] = {
+            "tokens": outcome.tokens,
+            "backoffs": outcome.backoffs,
+            "refined_cells": outcome.refined_cells,
+            "starts": outcome.starts,
+            "resumable": outcome.resumable,
+        }
+        end_sweep(
+            self._store,
+            self._id,
+            ended_at_s=time.time(),
+            outcome=outcome.outcome,
+            reason=outcome.reason,
+            exit_code=outcome.exit_code,
+            fingerprint=self._fingerprint(outcome),
+            result=outcome.crossover,
+            arm_k=outcome.arm_k,
+            identities={name: asdict(identity) for name, identity in outcome.identities.items()},
+            ended_by=ended_by,
+            tally=tally,
+        )
+
+    def _fingerprint(self, outcome: SweepOutcome) -> str:
+        """The baseline's: the other arms were checked to be the same but for speculation."""
+        baseline = self._plan.baseline
+        identity = outcome.identities.get(baseline)
+        if identity is None or identity.model_root is None:
+            return ""
+        cache = outcome.cache_config.get(baseline, {})
+        return fingerprint(identity, cache, self._endpoint.hardware, self._endpoint.revision)
+
+
+def not_restored(outcome: SweepOutcome | None, reason: str) -> SweepOutcome:
+    """What a sweep measured stays measured, but the server that it left behind is what matters."""
+    measured = f"; before that it was {outcome.outcome}" if outcome is not None else ""
+    kept = outcome if outcome is not None else SweepOutcome("failed", "", exit_codes.FAILED)
+    text = f"NOT RESTORED: {reason}{measured}" + (
+        f" ({outcome.reason})" if outcome is not None and outcome.reason else ""
+    )
+    return replace(kept, outcome="not_restored", reason=text, exit_code=exit_codes.NOT_RESTORED, cause="")
+
+
+def _refused(verdict: GateVerdict) -> tuple[SweepOutcome, str]:
+    reason = "; ".join(r.text for r in verdict.reasons)
+    return SweepOutcome("refused", reason, exit_codes.REFUSED), ",".join(r.code for r in verdict.reasons)
 
 
 def _asked_at_s(store: Store, caller: Caller, started_s: float) -> float:
@@ -164,66 +269,8 @@ def _asked_at_s(store: Store, caller: Caller, started_s: float) -> float:
     return started_s if intent is None else min(intent.created_at_s, started_s)
 
 
-async def _gate(
-    loaded: Loaded,
-    store: Store,
-    plan: SweepPlan,
-    probe: ProbeConfig,
-    caller: Caller,
-    stop_requested: Callable[[], str | None],
-) -> GateVerdict:
-    """What stands against it at once (pause, file, window) is not worth watching the arms for."""
-    standing = _standing(loaded.config, store, plan, caller)
-    limits = GateLimits(
-        max_live_concurrency=probe.max_live_concurrency,
-        max_kv_usage=probe.max_kv_usage,
-        window=None if caller.now else probe.window,
-        timezone=probe.timezone,
-    )
-    at_once = decide(standing, limits, time.time())
-    if caller.now or not at_once.allowed:
-        return at_once
-    scrape = loaded.config.scrape
-    arms = await observe(
-        plan.arms,
-        probe.quiet_s,
-        timeout_s=scrape.timeout_s,
-        max_bytes=scrape.max_page_bytes,
-        stop_requested=stop_requested,
-    )
-    # Looked at again: somebody may have paused sweeps while the arms were watched.
-    return decide(replace(_standing(loaded.config, store, plan, caller), arms=arms), limits, time.time())
-
-
-def _standing(config: Config, store: Store, plan: SweepPlan, caller: Caller) -> GateInputs:
-    paused = active_pause(store, time.time())
-    noprobe = noprobe_path(store.path)
-    return GateInputs(
-        arms=(),
-        paused_until_s=paused[0] if paused is not None else None,
-        pause_reason=paused[1] if paused is not None else "",
-        noprobe_file=str(noprobe) if noprobe.exists() else None,
-        firing=() if caller.now else firing_in(config, store, plan.pool),
-    )
-
-
-def within_window(plan: SweepPlan, probe: ProbeConfig, caller: Caller, now_s: float) -> SweepPlan:
-    """The same plan, its budget cut to what is left of the window; `--now` knows no window."""
-    if caller.now or probe.window is None:
-        return plan
-    left_minutes = window_left_s(probe.window, probe.timezone, now_s) / 60
-    return replace(plan, max_minutes=min(plan.max_minutes, left_minutes))
-
-
-def firing_in(config: Config, store: Store, pool: str) -> tuple[str, ...]:
-    """Endpoints of the pool on which an alert fires."""
-    names = {e.name for e in config.endpoint if pool_of(e) == pool}
-    states = load_alert_states(store).values()
-    return tuple(sorted(s.endpoint for s in states if s.phase is AlertPhase.FIRING and s.endpoint in names))
-
-
 def describe_plan(plan: SweepPlan, caller: Caller) -> dict[str, object]:
-    """What the store keeps of a plan; addresses, never headers."""
+    """What the store keeps of a plan; addresses, never headers and never commands."""
     return {
         "arms": [
             {"name": a.name, "url": a.target.url, "speculative": a.speculative, "hardware": a.hardware}
@@ -234,14 +281,8 @@ def describe_plan(plan: SweepPlan, caller: Caller) -> dict[str, object]:
         "cell_s": plan.cell_s,
         "warmup_s": plan.warmup_s,
         "load": asdict(plan.load),
+        "restarts": plan.restarts,
+        "signature": signature(plan),
         "intent": caller.intent,
         "now": caller.now,
     }
-
-
-def _fingerprint(outcome: SweepOutcome, plan: SweepPlan, hardware: str | None, revision: str | None) -> str:
-    """The baseline's: the other arms were checked to be the same but for speculation."""
-    identity = outcome.identities.get(plan.baseline)
-    if identity is None or identity.model_root is None:
-        return ""
-    return fingerprint(identity, outcome.cache_config.get(plan.baseline, {}), hardware, revision)

@@ -65,6 +65,8 @@ class GateInputs:
     """Path of the `.noprobe` file, where it exists."""
     firing: tuple[str, ...] = ()
     """Endpoints of this pool on which an alert fires."""
+    not_restored: tuple[str, ...] = ()
+    """Endpoints of this pool that an earlier sweep restarted and that are not put back yet."""
     need: Need | None = None
     """None where nothing has been estimated: no budget then refuses."""
 
@@ -92,6 +94,9 @@ def _standing(inputs: GateInputs, limits: GateLimits, now: float) -> list[Reason
     if inputs.noprobe_file is not None:
         text = f"the file {inputs.noprobe_file} forbids probing; delete it to allow sweeps again"
         reasons.append(Reason("noprobe", text))
+    if inputs.not_restored:
+        text = f"an earlier sweep restarted {', '.join(inputs.not_restored)} and it is not put back yet"
+        reasons.append(Reason("not_restored", f"{text}; `specwatch stop` puts it back and says what hinders"))
     if inputs.paused_until_s is not None and now < inputs.paused_until_s:
         until = datetime.fromtimestamp(inputs.paused_until_s, ZoneInfo(limits.timezone))
         why = f": {inputs.pause_reason}" if inputs.pause_reason else ""

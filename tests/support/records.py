@@ -13,6 +13,7 @@ from monitor.values import (
     EngineNow,
     LiveVerdict,
     StoredCrossover,
+    SweepRecord,
 )
 from probes.values import (
     ArmVerdict,
@@ -146,3 +147,14 @@ def an_event(alert_id: str = "a1", kind: str = "firing", at_s: float = 120.0, **
 def a_state(phase: AlertPhase = AlertPhase.FIRING, endpoint: str = "chat", **fields: Any) -> AlertState:
     """The state that goes with a transition."""
     return AlertState(endpoint=endpoint, rule="above_crossover", phase=phase, **fields)
+
+
+def sweep_record(**fields: Any) -> SweepRecord:
+    """A measured sweep of chat-70b that took an hour."""
+    plain: dict[str, Any] = {
+        "id": 1, "pool": "chat-70b", "endpoint": "chat", "started_at_s": 1000.0, "ended_at_s": 4600.0,
+        "outcome": "measured", "reason": "", "trigger": "schedule", "who": "ana@gpu1", "pid": 1, "host": "gpu1",
+        "fingerprint": "f1", "baseline": "off", "live_arm": "k3", "plan": {}, "progress": None, "result": None,
+        "exit_code": 0,
+    }  # fmt: skip
+    return SweepRecord(**{**plain, **fields})

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,12 @@ from click.testing import CliRunner
 
 from monitor.cli import main
 from monitor.config.load import Loaded, load_config
-from monitor.config.model import ProbeConfig
 from monitor.service.handover import hand_over
 from monitor.service.locks import Lock, daemon_lock_path, sweep_lock_path
 from monitor.service.statuses import server_of, sweep_on, sweeps_in_force
 from monitor.service.sweep_child import SweepChildren
 from monitor.service.sweep_plan import plan_for
-from monitor.service.sweep_run import Caller, run_stored_sweep, within_window
+from monitor.service.sweep_run import Caller, run_stored_sweep
 from monitor.store.db import Store, open_store
 from monitor.store.intents import add_intent, pending
 from monitor.store.sweeps import begin_sweep, end_sweep, get_sweep, recent_sweeps, set_progress
@@ -221,14 +219,6 @@ def test_stop_finds_the_sweep_by_any_endpoint_of_its_pool_and_says_when_it_stays
 )
 def test_two_spellings_of_one_server_are_one(one: str, other: str, same: bool) -> None:
     assert (server_of(one) == server_of(other)) is same
-
-
-def test_a_sweep_may_not_outlast_its_window_unless_told_now() -> None:
-    plan = a_plan(max_minutes=240.0)
-    probe = ProbeConfig(window="01:00-05:00")
-    at_s = datetime(2026, 11, 30, 4, 30, tzinfo=UTC).timestamp()
-    assert within_window(plan, probe, Caller("schedule", "cron"), at_s).max_minutes == pytest.approx(30.0)
-    assert within_window(plan, probe, Caller("command", "me", now=True), at_s).max_minutes == 240.0
 
 
 def test_a_daemon_that_does_not_take_a_request_is_not_waited_for(

@@ -39,6 +39,7 @@ def second(**changes: object) -> GateInputs:
         (replace(INPUTS, noprobe_file="a.db.noprobe"), "noprobe", "delete it"),
         (replace(INPUTS, paused_until_s=NOON + 60, pause_reason="release"), "paused", "12:01 UTC: release"),
         (replace(INPUTS, firing=("chat-a",)), "alert_firing", "an alert fires on chat-a"),
+        (replace(INPUTS, not_restored=("chat-a",)), "not_restored", "restarted chat-a and it is not put back"),
     ],
 )
 def test_one_fault_is_one_refusal(inputs: GateInputs, code: str, says: str) -> None:

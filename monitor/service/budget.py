@@ -1,0 +1,62 @@
+"""What a sweep will take and what it may take, so that the gate can refuse one that would only be cut off.
+
+Pure: the clock is an argument.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from monitor.config.model import ProbeConfig
+from probes.sweep.gate import GateLimits, Need
+from probes.sweep.hours import in_window, window_left_s
+from probes.sweep.plan import SweepPlan, estimate
+
+START_SHARE = 1 / 6
+"""Of `start_timeout_s`, which is set for the slowest start there may be: what one start is expected to take."""
+
+
+def need_of(plan: SweepPlan, probe: ProbeConfig, done_cells: int = 0, used_tokens: int = 0) -> Need:
+    """What is left to do of the ladder when `done_cells` of its cells are there and have cost `used_tokens`.
+
+    Tokens count from the first cell on, because their budget does; time counts from now.
+    """
+    cost = estimate(plan)
+    left = max(0.0, 1.0 - done_cells / cost.cells)
+    return Need(left * (cost.seconds + starts_s(plan, probe)), used_tokens + int(left * cost.tokens_upper))
+
+
+def starts_s(plan: SweepPlan, probe: ProbeConfig) -> float:
+    """Seconds of bringing servers up: one start for each pass over the ladder, and one that restores."""
+    if not plan.restarts:
+        return 0.0
+    return (estimate(plan).starts + 1) * (probe.start_timeout_s * START_SHARE + probe.drain_s)
+
+
+def limits_of(probe: ProbeConfig, *, now: bool) -> GateLimits:
+    """What the config allows; `--now` knows no window."""
+    return GateLimits(
+        max_live_concurrency=probe.max_live_concurrency,
+        max_kv_usage=probe.max_kv_usage,
+        window=None if now else probe.window,
+        timezone=probe.timezone,
+        max_minutes=probe.max_minutes,
+        max_total_tokens=probe.max_total_tokens,
+        cost_per_hour=probe.cost_per_hour,
+        max_cost=probe.max_cost,
+    )
+
+
+def bounded(plan: SweepPlan, probe: ProbeConfig, now_s: float, *, now: bool) -> SweepPlan:
+    """The same plan, its minutes cut to what its window and its money have left; `--now` knows no window."""
+    minutes = [plan.max_minutes]
+    if not now and probe.window is not None and in_window(probe.window, probe.timezone, now_s):
+        minutes.append(window_left_s(probe.window, probe.timezone, now_s) / 60)
+    if probe.max_cost is not None and probe.cost_per_hour:
+        minutes.append(60 * probe.max_cost / probe.cost_per_hour)
+    return replace(plan, max_minutes=min(minutes))
+
+
+def restore_bound_s(probe: ProbeConfig) -> float:
+    """How long putting a restarted server back may take: its start, both hooks and a minute of proof."""
+    return probe.start_timeout_s + 2 * probe.hook_timeout_s + 60.0
