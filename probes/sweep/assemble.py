@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from probes.load.records import Ending, RequestRecord
 from probes.sweep import judge
 from probes.sweep.evidence import Evidence
+from probes.sweep.steady import cut_ramp
 from probes.sweep.totals import accepted_per_pos, kv_max, live_counter, moved, total
 from probes.sweep.window import (
     Span,
     client_tokens_in,
+    dispatch_s,
     e2e_s,
     ended_in,
     in_flight_mean,
     in_system_mean,
     latency,
+    launched_in,
     mean,
     tpot_s,
     ttft_s,
@@ -24,7 +27,8 @@ from probes.values import Cell, Reading
 
 
 def assemble(evidence: Evidence) -> Cell:
-    """The finished cell, with its reasons."""
+    """The finished cell, with its reasons; its window begins where the rates are steady."""
+    evidence = cut_ramp(evidence)
     cell = _numbers(evidence)
     void, notes = judge.judge(cell, evidence)
     return replace(cell, void=void, notes=notes)
@@ -42,6 +46,7 @@ class _Whole:
     prefix_hit_ratio: float | None = None
     server_tokens: float | None = None
     foreign: float | None = None
+    foreign_prompt_tokens: float | None = None
 
 
 def _whole(evidence: Evidence) -> _Whole:
@@ -52,6 +57,8 @@ def _whole(evidence: Evidence) -> _Whole:
     queries, hits = moved(a, b, lambda e: e.prefix_queries), moved(a, b, lambda e: e.prefix_hits)
     drafts = moved(a, b, lambda e: e.drafts)
     finished = moved(a, b, lambda e: e.finished)
+    # Every request of ours may have reached the engine, also those that failed, were cut off or were sent twice.
+    ours = len(evidence.records) + sum(record.retried for record in evidence.records)
     return _Whole(
         preemptions=moved(a, b, lambda e: e.preemptions),
         drafts=drafts,
@@ -60,9 +67,20 @@ def _whole(evidence: Evidence) -> _Whole:
         accepted_per_pos=accepted_per_pos(a, b, drafts),
         prefix_hit_ratio=hits / queries if hits is not None and queries else None,
         server_tokens=moved(a, b, lambda e: e.generation_tokens) if idle else None,
-        # Every request of ours may have reached the engine, also those that failed or were cut off.
-        foreign=max(0.0, finished - len(evidence.records)) if idle and finished is not None else None,
+        foreign=max(0.0, finished - ours) if idle and finished is not None else None,
+        foreign_prompt_tokens=_foreign_prompt_tokens(evidence.records, moved(a, b, lambda e: e.prompt_tokens))
+        if idle
+        else None,
     )
+
+
+def _foreign_prompt_tokens(records: tuple[RequestRecord, ...], read: float | None) -> float | None:
+    """Prompt tokens that the server read beyond ours. A request whose usage never came may have been the longest."""
+    known = [record.prompt_tokens for record in records if record.prompt_tokens is not None]
+    if read is None or not known:
+        return None
+    unknown = len(records) - len(known) + sum(record.retried for record in records)
+    return max(0.0, read - sum(known) - unknown * max(known))
 
 
 def _server_tok_s(evidence: Evidence, window: Span | None) -> float | None:
@@ -126,6 +144,11 @@ def _numbers(evidence: Evidence) -> Cell:
         in_flight_mean=in_flight_mean(records, window) if window else None,
         k=next((r.k for r in reversed(evidence.readings) if r.k is not None), None),
         engine_count=engines,
+        dispatch_p99_ms=latency([dispatch_s(r) for r in launched_in(records, window)]).p99_ms if window else None,
+        client_workers=evidence.workers,
+        retried=sum(r.retried for r in records),
+        ramp_cut_s=evidence.ramp_cut_s,
+        foreign_prompt_tokens=whole.foreign_prompt_tokens,
     )
 
 

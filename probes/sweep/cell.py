@@ -6,7 +6,9 @@ Takes stamps and readings only; numbers and reasons are made in `assemble.py` an
 from __future__ import annotations
 
 import asyncio
+import random
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from probes.load.closed_loop import ClosedLoop
@@ -14,14 +16,19 @@ from probes.load.health import UNKNOWN_HEALTH, ClientHealth, LoopWatch, quiet_gc
 from probes.load.prompts import PromptSet
 from probes.load.records import Ending
 from probes.load.request import RequestSource, Series
+from probes.scrape.identity import identify
 from probes.sweep.assemble import assemble
 from probes.sweep.evidence import Evidence
 from probes.sweep.plan import ArmPlan, CellSlot, LoadSpec
+from probes.sweep.sameness import Seen
 from probes.sweep.watch import GaugeWatch, Reads, idle_reading
-from probes.values import Cell, Reading
+from probes.values import Cell, CurvePoint, Reading
 
 POLL_MIN_S = 0.25
 POLL_MAX_S = 1.0
+POLL_JITTER = 0.2
+"""Polls at even intervals would lock to answers of one length and see the same moment of each."""
+IDENTIFY_S = 4.0
 TICK_S = 0.02
 SPREAD_GUESS_S = 0.5
 """Starts are spread over this where no request of the arm has been timed yet."""
@@ -46,6 +53,10 @@ class CellJob:
     max_foreign: float
     request_s: float | None
     """Time of one request at about this load, where it is known."""
+    seen: Seen | None = None
+    """What the arm showed before the sweep's first load; None asks the server nothing after the cell."""
+    history: tuple[CurvePoint, ...] = ()
+    """The baseline's earlier points; only for its own cells."""
 
 
 @dataclass(slots=True)
@@ -62,6 +73,14 @@ class _Taken:
 def poll_interval_s(cell_s: float) -> float:
     """Ten polls a window, between four a second and one a second: more would burden the server."""
     return max(POLL_MIN_S, min(POLL_MAX_S, cell_s / 10))
+
+
+def poll_intervals_s(job: CellJob) -> Iterator[float]:
+    """Endless intervals around `poll_interval_s`, other ones in each cell, the same ones whenever it is repeated."""
+    every_s = poll_interval_s(job.cell_s)
+    draw = random.Random(f"{job.load.seed}:{job.slot.order}")
+    while True:
+        yield every_s * draw.uniform(1 - POLL_JITTER, 1 + POLL_JITTER)
 
 
 def make_loop(job: CellJob) -> ClosedLoop:
@@ -87,6 +106,7 @@ async def measure_cell(job: CellJob, scraper: Reads) -> Cell:
     finally:
         await loop.aclose()
     after, idle_after = await idle_reading(scraper, job.arm.name, None)
+    identity = None if job.seen is None else await identify(job.arm.target, timeout_s=IDENTIFY_S)
     return assemble(
         Evidence(
             slot=job.slot,
@@ -101,6 +121,10 @@ async def measure_cell(job: CellJob, scraper: Reads) -> Cell:
             records=tuple(loop.records),
             health=taken.health,
             cut_off=taken.cut_off,
+            load=job.load,
+            history=job.history,
+            seen=job.seen,
+            identity=identity,
         )
     )
 
@@ -116,7 +140,7 @@ async def _steady(job: CellJob, scraper: Reads, loop: ClosedLoop) -> _Taken:
     try:
         taken.start = await watch.edge()
         if taken.start is not None:
-            await _poll_until(watch, taken.start.mono_s + job.cell_s, poll_interval_s(job.cell_s))
+            await _poll_until(watch, taken.start.mono_s + job.cell_s, poll_intervals_s(job))
             taken.end = await watch.edge()
     finally:
         taken.health = client_watch.stop()
@@ -125,8 +149,8 @@ async def _steady(job: CellJob, scraper: Reads, loop: ClosedLoop) -> _Taken:
     return taken
 
 
-async def _poll_until(watch: GaugeWatch, end_s: float, every_s: float) -> None:
-    while True:
+async def _poll_until(watch: GaugeWatch, end_s: float, intervals_s: Iterator[float]) -> None:
+    for every_s in intervals_s:
         left_s = end_s - time.monotonic()
         if left_s <= 1.5 * every_s:
             await asyncio.sleep(max(0.0, left_s))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from probes.load.health import ClientHealth
 from probes.load.records import RequestRecord
-from probes.sweep.plan import ArmPlan, CellSlot
+from probes.sweep.plan import ArmPlan, CellSlot, LoadSpec
+from probes.sweep.sameness import Seen
 from probes.sweep.window import Span
-from probes.values import Reading
+from probes.values import CurvePoint, Identity, Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,18 @@ class Evidence:
     health: ClientHealth
     cut_off: int
     """Requests that the drain did not wait for."""
+    load: LoadSpec = field(default_factory=LoadSpec)
+    """What the clients were told to send."""
+    history: tuple[CurvePoint, ...] = ()
+    """Earlier points of this arm on the same servers, where it is the baseline."""
+    seen: Seen | None = None
+    """What the arm showed before the sweep's first load."""
+    identity: Identity | None = None
+    """What the server says it is after the cell."""
+    workers: int | None = None
+    """Processes that carried the load."""
+    ramp_cut_s: float | None = None
+    """What was cut off the window's start (`steady.py`)."""
 
     @property
     def window(self) -> Span | None:

@@ -1,16 +1,19 @@
 """Looks at every arm before any load is sent and refuses arms that are not what the plan says.
 
-Reads pages only. Whether an arm that should draft really does is seen in its first cells.
+Reads pages only. Whether an arm that should draft really does is seen in its first cells. Arms that a restart brings
+up share one server: before the first start only that server can be looked at, and each arm once it is up (`look_up`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 from probes.scrape.identity import identify
 from probes.scrape.scrape import Scraper
 from probes.sweep.plan import ArmPlan, SweepPlan
+from probes.sweep.sameness import Seen, arms_differ
 from probes.sweep.shown import shown_url
 from probes.values import Identity, Reading, State
 
@@ -27,8 +30,12 @@ class Preflight:
     models: Mapping[str, str]
     """Served name to ask for, by arm."""
     arm_k: Mapping[str, int | None]
-    """Configured K; None where the page shows no speculation."""
+    """Configured K; None where the page shows no speculation, or the arm was not up yet."""
     cache_config: Mapping[str, Mapping[str, str]]
+
+    def of(self, arm: str) -> Seen:
+        """What one arm showed, for its cells to compare with."""
+        return Seen(self.identities[arm], self.cache_config[arm], self.arm_k[arm])
 
 
 async def preflight(plan: SweepPlan, *, timeout_s: float, max_bytes: int) -> Preflight:
@@ -36,40 +43,72 @@ async def preflight(plan: SweepPlan, *, timeout_s: float, max_bytes: int) -> Pre
     readings: dict[str, Reading] = {}
     identities: dict[str, Identity] = {}
     for arm in plan.arms:
-        readings[arm.name] = await _read(arm, timeout_s=timeout_s, max_bytes=max_bytes)
-        identities[arm.name] = await identify(arm.target, timeout_s=timeout_s)
+        readings[arm.name], identities[arm.name] = await _look(arm, timeout_s=timeout_s, max_bytes=max_bytes)
     return check(plan, readings, identities)
+
+
+async def look_up(plan: SweepPlan, arm: ArmPlan, seen: Preflight, *, timeout_s: float, max_bytes: int) -> Preflight:
+    """Look at an arm that a restart has just brought up; `seen` with what this arm shows. Raises ArmMismatch."""
+    reading, identity = await _look(arm, timeout_s=timeout_s, max_bytes=max_bytes)
+    return check_up(plan, arm, seen, reading, identity)
 
 
 def check(plan: SweepPlan, readings: Mapping[str, Reading], identities: Mapping[str, Identity]) -> Preflight:
     """The pure half: raises ArmMismatch where an arm cannot be what the plan says."""
     for arm in plan.arms:
-        _check_arm(arm, readings[arm.name], identities[arm.name])
-    models = {arm.name: _model(arm, identities[arm.name]) for arm in plan.arms}
-    _check_alike(plan, identities)
-    return Preflight(
+        _check_state(arm, readings[arm.name])
+        if not plan.restarts:
+            _check_speculation(arm, readings[arm.name], identities[arm.name])
+    found = Preflight(
         identities=identities,
-        models=models,
-        arm_k={arm.name: _k(readings[arm.name], identities[arm.name]) for arm in plan.arms},
+        models={arm.name: _model(arm, identities[arm.name]) for arm in plan.arms},
+        arm_k={arm.name: None if plan.restarts else _k(readings[arm.name], identities[arm.name]) for arm in plan.arms},
         cache_config={name: reading.cache_config for name, reading in readings.items()},
     )
+    for one, two in combinations(plan.arms, 2):
+        _check_alike(one, found.of(one.name), two, found.of(two.name))
+    return found
 
 
-async def _read(arm: ArmPlan, *, timeout_s: float, max_bytes: int) -> Reading:
+def check_up(plan: SweepPlan, arm: ArmPlan, seen: Preflight, reading: Reading, identity: Identity) -> Preflight:
+    """The pure half of `look_up`: the arm must be what it claims and, speculation apart, the server seen before."""
+    _check_state(arm, reading)
+    _check_speculation(arm, reading, identity)
+    if arm.speculative and reading.speculation_configured is False and identity.speculative_algorithm is None:
+        raise ArmMismatch(
+            f"{_where(arm)} came up without speculative decoding: its restart command starts another arm; correct it"
+        )
+    found = Preflight(
+        identities={**seen.identities, arm.name: identity},
+        models={**seen.models, arm.name: _model(arm, identity)},
+        arm_k={**seen.arm_k, arm.name: _k(reading, identity)},
+        cache_config={**seen.cache_config, arm.name: reading.cache_config},
+    )
+    for other in plan.arms:
+        if other.name != arm.name:
+            _check_alike(other, seen.of(other.name), arm, found.of(arm.name))
+    return found
+
+
+async def _look(arm: ArmPlan, *, timeout_s: float, max_bytes: int) -> tuple[Reading, Identity]:
     scraper = Scraper(arm.target, timeout_s=timeout_s, max_bytes=max_bytes)
     try:
-        return await scraper.read()
+        reading = await scraper.read()
     finally:
         await scraper.aclose()
+    return reading, await identify(arm.target, timeout_s=timeout_s)
 
 
 def _where(arm: ArmPlan) -> str:
     return f"arm {arm.name} at {shown_url(arm.target.url)}"
 
 
-def _check_arm(arm: ArmPlan, reading: Reading, identity: Identity) -> None:
+def _check_state(arm: ArmPlan, reading: Reading) -> None:
     if reading.state is not State.OK:
         raise ArmMismatch(f"{_where(arm)} is {reading.state.value}: {reading.reason or 'no reason given'}")
+
+
+def _check_speculation(arm: ArmPlan, reading: Reading, identity: Identity) -> None:
     speculates = reading.speculation_configured or identity.speculative_algorithm is not None
     if not arm.speculative and speculates:
         k = _k(reading, identity)
@@ -97,18 +136,16 @@ def _model(arm: ArmPlan, identity: Identity) -> str:
     return served[0] if served else str(identity.model)
 
 
-def _check_alike(plan: SweepPlan, identities: Mapping[str, Identity]) -> None:
-    first, *others = plan.arms
-    one = identities[first.name]
-    for arm in others:
-        two = identities[arm.name]
-        for what, a, b in (
-            ("model", one.model_root, two.model_root),
-            ("server version", one.version, two.version),
-            ("max_model_len", one.max_model_len, two.max_model_len),
-        ):
-            if a is not None and b is not None and a != b:
-                raise ArmMismatch(
-                    f"{_where(first)} and {_where(arm)} differ in {what} ({a} and {b}):"
-                    " they may differ in nothing but speculation"
-                )
+def _check_alike(first: ArmPlan, one: Seen, second: ArmPlan, two: Seen) -> None:
+    if difference := arms_differ(one, two):
+        what, a, b = difference
+        raise ArmMismatch(
+            f"{_where(first)} and {_where(second)} differ in {what} ({a} and {b}):"
+            " they may differ in nothing but speculation"
+        )
+    if first.hardware and second.hardware and first.hardware != second.hardware:
+        raise ArmMismatch(
+            f"arms {first.name} and {second.name} are declared to run on different hardware"
+            f" ({first.hardware} and {second.hardware}): what differs between them would be the hardware;"
+            " put them on the same kind, or correct `hardware`"
+        )

@@ -17,6 +17,8 @@ IDLE_POLL_S = 0.15
 IDLE_BOUND_S = 3.0
 IDLE_BOUND_SGLANG_S = 35.0
 """SGLang republishes an idle gauge only every 30 s up to 0.5.15."""
+SETTLE_S = 10.0
+"""Within this a server should have noticed that our streams are closed."""
 
 
 class Reads(Protocol):
@@ -37,6 +39,12 @@ class InFlight(Protocol):
 
 class ForeignTraffic(Exception):
     """Requests that are not ours are in the system; the sweep gives way."""
+
+    def __init__(self, message: str, arm: str, foreign: float) -> None:
+        super().__init__(message)
+        self.arm = arm
+        self.foreign = foreign
+        """How many were seen."""
 
 
 class GaugeWatch:
@@ -90,7 +98,9 @@ class ForeignGuard:
         if self._seen >= 2:
             raise ForeignTraffic(
                 f"arm {self._arm} has {foreign:g} requests in the system that are not ours,"
-                f" max_live_concurrency allows {self._max:g}"
+                f" max_live_concurrency allows {self._max:g}",
+                self._arm,
+                foreign,
             )
 
 
@@ -118,3 +128,31 @@ async def idle_reading(scraper: Reads, arm: str, max_foreign: float | None) -> t
         guard.check(good, 0)
         guard.check(good, 0)
     return good, False
+
+
+async def settled(scraper: Reads, arm: str, bound_s: float = SETTLE_S, foreign: float = 0.0) -> str | None:
+    """After our streams were closed: poll until the server holds no more requests than `foreign`, those of others.
+
+    None once that is so. Where it is not within `bound_s` (35 s on SGLang, whose idle gauge is slow), or the page
+    cannot be read, the reason in words, for the sweep's outcome.
+    """
+    started_s = time.monotonic()
+    load: float | None = None
+    while True:
+        reading = await scraper.read()
+        if reading.state is State.OK:
+            load = in_system(reading)
+            if load is not None and load <= foreign:
+                return None
+            if reading.engine_kind is EngineKind.SGLANG:
+                bound_s = max(bound_s, IDLE_BOUND_SGLANG_S)
+        if time.monotonic() - started_s >= bound_s:
+            break
+        await asyncio.sleep(IDLE_POLL_S)
+    if load is None:
+        why = reading.reason or reading.state.value
+        return f"whether arm {arm} still runs our requests is not known: its page tells no load ({why})"
+    return (
+        f"arm {arm} still had {load:g} requests in the system {bound_s:.0f} s after our streams were closed"
+        f" ({foreign:g} were not ours before): a proxy between may not pass on disconnects, or others' traffic grew"
+    )

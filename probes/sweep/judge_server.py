@@ -1,0 +1,146 @@
+"""What the server did wrong in a cell, or did for others: restarts, foreign traffic, errors, odd counts; pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from probes.load.records import Ending
+from probes.scrape.rates import restarted
+from probes.sweep.evidence import Evidence
+from probes.sweep.sameness import Seen, arm_changed
+from probes.values import Cell, Reason
+
+ERROR_SHARE_MAX = 0.02
+"""Above this share of failed requests the load was not the planned one."""
+TOKEN_MISMATCH_MAX = 0.02
+"""Server counter against client usage, idle to idle."""
+FOREIGN_PROMPT_SLACK = 1.0
+"""Prompt tokens for each request of ours: some servers count a start token that usage leaves out."""
+PREFIX_OFF_MAX = 0.05
+"""Share of prompt tokens by which the prefix cache may be off its target."""
+STREAM_TOKENS_MIN = 5.0
+"""Tokens per stream in the window: the counter moves in steps, fewer would round by more than 20%."""
+ENGINES_APART_MAX = 0.15
+GAUGE_SAMPLES_MIN = 8
+"""Polls below which a gauge's mean says nothing."""
+
+
+def no_window(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """The page could not be read where it had to be."""
+    if cell.window_s is None:
+        yield Reason("no_window", "the metrics page could not be read at the edges of the window")
+
+
+def counter_reset(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """Another process answered, or two."""
+    if any(restarted(a, b) for a, b in pairwise(evidence.readings)):
+        yield Reason("counter_reset", "a counter fell: the server restarted, or two servers answer on one address")
+
+
+def changed(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """The server is not the one that the sweep began with."""
+    if evidence.seen is None or not evidence.readings:
+        return
+    identity = evidence.identity or evidence.seen.identity
+    now = Seen(identity, evidence.readings[-1].cache_config, identity.k if cell.k is None else cell.k)
+    if difference := arm_changed(evidence.seen, now):
+        what, before, after = difference
+        text = f"the server is not the one the sweep began with: its {what} was {before} and is {after}"
+        yield Reason("server_changed", text)
+
+
+def foreign(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """Requests or prompt tokens that were not ours, by the counters from idle to idle."""
+    if cell.foreign_requests:
+        text = f"{cell.foreign_requests:g} requests that are not ours finished on the server during the cell"
+        yield Reason("foreign_traffic", text)
+        return
+    tokens = cell.foreign_prompt_tokens
+    if tokens is not None and tokens > FOREIGN_PROMPT_SLACK * len(evidence.records):
+        text = f"the server read {tokens:.0f} prompt tokens that are not ours during the cell"
+        yield Reason("foreign_traffic", text)
+
+
+def errors(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """Too many requests failed."""
+    if cell.errors > ERROR_SHARE_MAX * (cell.requests + cell.errors):
+        yield Reason("errors", _error_text(cell, evidence))
+
+
+def few_errors(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """Some requests failed."""
+    if 0 < cell.errors <= ERROR_SHARE_MAX * (cell.requests + cell.errors):
+        yield Reason("few_errors", _error_text(cell, evidence))
+
+
+def _error_text(cell: Cell, evidence: Evidence) -> str:
+    (worst, _count), *_ = Counter(r.error for r in evidence.records if r.ending is Ending.ERROR).most_common(1)
+    return f"{cell.errors} of {cell.requests + cell.errors} requests failed; most often: {worst}"
+
+
+def no_usage(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """Answers without token counts."""
+    if cell.client_tokens is None:
+        text = "the server sends no usage with stream_options.include_usage, so tokens cannot be counted"
+        yield Reason("no_usage", text)
+
+
+def token_mismatch(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """Counter and answers disagree about what came out."""
+    ours, theirs = cell.client_tokens, cell.server_tokens
+    if ours is None or theirs is None or cell.server_tok_s is None or not evidence.was_idle:
+        return
+    if cell.foreign_requests or any(r.ending is not Ending.OK for r in evidence.records):
+        return
+    if abs(ours - theirs) > TOKEN_MISMATCH_MAX * max(ours, theirs):
+        text = f"the server counted {theirs:.0f} output tokens over the cell, its answers' usage says {ours}"
+        yield Reason("token_mismatch", text)
+
+
+def too_few(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """Too little came out to be a rate."""
+    if not cell.requests:
+        yield Reason("too_few_requests", "no request finished during the cell; max_tokens may be too high for cell_s")
+    if cell.window_s is None or cell.output_tok_s is None:
+        return
+    streams = max(1.0, (cell.concurrency or 0.0) * (cell.engine_count or 1))
+    tokens = cell.output_tok_s * cell.window_s
+    if tokens < STREAM_TOKENS_MIN * streams:
+        text = f"only {tokens:.0f} tokens came out of {streams:.0f} streams in the window; raise cell_s"
+        yield Reason("too_few_tokens", text)
+
+
+def prefix_hits(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """The prefix cache gave another share of the prompts than the load was made for."""
+    target, ratio = evidence.load.prefix_hit_target, cell.prefix_hit_ratio
+    if ratio is None:
+        if target > PREFIX_OFF_MAX and evidence.readings:
+            text = (
+                f"{target:.0%} of prompt tokens should come from the prefix cache, but the server shows no use of one;"
+                " set prefix_hit_ratio = 0"
+            )
+            yield Reason("prefix_hits", text)
+        return
+    if abs(ratio - target) > PREFIX_OFF_MAX:
+        aim = f"where {target:.0%} were aimed at" if target else "though every request is salted"
+        yield Reason("prefix_hits", f"{ratio:.0%} of prompt tokens came from the prefix cache, {aim}")
+
+
+def uneven(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """Data-parallel engines that did not share the load: batch limits apply to each."""
+    if (cell.engine_count or 1) < 2 or len(evidence.samples) < GAUGE_SAMPLES_MIN:
+        return
+    loads: dict[str, list[float]] = {}
+    for reading in evidence.samples:
+        for engine in reading.engines:
+            if engine.running is not None:
+                loads.setdefault(engine.engine, []).append(engine.running + (engine.waiting or 0.0))
+    means = {name: sum(values) / len(values) for name, values in loads.items()}
+    if not means:
+        return
+    low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    if means[high] - means[low] > ENGINES_APART_MAX * sum(means.values()) / len(means):
+        text = f"engine {high} held {means[high]:.1f} requests, engine {low} {means[low]:.1f}: more than 15% apart"
+        yield Reason("engines_uneven", text)

@@ -1,0 +1,165 @@
+"""Judges from the polls themselves where a window becomes steady and whether it stays so; pure, no verdict on a cell.
+
+The rates between polls are cut at their start by the marginal standard error rule (White 1997: drop the first d values,
+d being where variance / (n - d) is least), but only where what is dropped clearly differs from a rest that is flat.
+A trend is a straight line through the rest. Noise allows for neighbouring polls that are alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probes.crossover.noise import t_quantile
+from probes.sweep.evidence import Evidence
+from probes.sweep.totals import live_counter, total
+from probes.sweep.window import Span, client_tokens_in
+
+Floats = NDArray[np.float64]
+
+RATES_MIN = 8
+"""Fewer rates than this say nothing about a trend: short windows are taken as they are."""
+CUT_MAX = 0.5
+"""Of the window. One that is not steady by then is not steady."""
+CUT_GAIN_MIN = 0.01
+"""A cut must move the window's rate by this, or the data are better kept."""
+Z_CLEAR = 3.29
+"""One chance in a thousand, two-sided."""
+ALIKE_MAX = 0.8
+"""Most of the likeness of neighbouring rates that is taken for noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """How far the rate moved from the window's start to its end along a straight line, over its mean."""
+
+    change: float
+    chance: float
+    """What noise alone could make of it, one time in a thousand."""
+
+    @property
+    def clear(self) -> bool:
+        """More than chance."""
+        return abs(self.change) > self.chance
+
+
+def cut_ramp(evidence: Evidence) -> Evidence:
+    """The same evidence with its window's start cut to where the rates are steady, and `ramp_cut_s` saying by how much.
+
+    Unchanged where the polls are too few to tell, or nothing needs to be cut.
+    """
+    rates = _rates(evidence)
+    if rates is None or evidence.start is None:
+        return evidence
+    drop = _to_drop(rates)
+    if not drop:
+        return evidence
+    kept = evidence.samples[drop:]
+    return replace(evidence, start=kept[0], samples=kept, ramp_cut_s=kept[0].mono_s - evidence.start.mono_s)
+
+
+def trend(evidence: Evidence) -> Trend | None:
+    """The window's own; None where its polls are too few to tell."""
+    rates = _rates(evidence)
+    return None if rates is None else _trend(rates)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """Tokens per second between neighbouring polls."""
+
+    seconds: Floats
+    tokens: Floats
+
+    @property
+    def size(self) -> int:
+        return self.seconds.size
+
+    @property
+    def each(self) -> Floats:
+        return np.asarray(self.tokens / self.seconds, dtype=np.float64)
+
+    @property
+    def mean(self) -> float:
+        return float(self.tokens.sum() / self.seconds.sum())
+
+    @property
+    def middles(self) -> Floats:
+        """Instants, from the window's start, in seconds."""
+        return np.asarray(np.cumsum(self.seconds) - self.seconds / 2, dtype=np.float64)
+
+    def part(self, start: int, end: int | None = None) -> _Rates:
+        return _Rates(self.seconds[start:end], self.tokens[start:end])
+
+
+def _rates(evidence: Evidence) -> _Rates | None:
+    """None where there are too few polls, or a counter fell."""
+    pages = evidence.samples
+    if len(pages) <= RATES_MIN:
+        return None
+    seconds = [b.mono_s - a.mono_s for a, b in pairwise(pages)]
+    tokens: list[float] = []
+    for a, b in pairwise(pages):
+        if live_counter(a) and live_counter(b):
+            before, after = total(a, lambda e: e.generation_tokens), total(b, lambda e: e.generation_tokens)
+            tokens.append(0.0 if before is None or after is None else after - before)
+        else:
+            tokens.append(client_tokens_in(evidence.records, Span(a.mono_s, b.mono_s)))
+    if min(seconds) <= 0 or min(tokens) < 0 or sum(tokens) <= 0:
+        return None
+    return _Rates(np.asarray(seconds, dtype=np.float64), np.asarray(tokens, dtype=np.float64))
+
+
+def _to_drop(rates: _Rates) -> int:
+    share = np.cumsum(rates.seconds) / rates.seconds.sum()
+    most = min(int(np.searchsorted(share, CUT_MAX, side="right")), rates.size - RATES_MIN)
+    if most < 1:
+        return 0
+    drop = min(range(most + 1), key=lambda d: _marginal_error(rates.part(d)))
+    if not drop:
+        return 0
+    head, rest = rates.part(0, drop), rates.part(drop)
+    residuals = rest.each - rest.mean
+    error = _sd(residuals, 1) * np.sqrt(_alike(residuals) * (1 / drop + 1 / rest.size))
+    clear = abs(head.mean - rest.mean) > _quantile(rest.size - 1) * error
+    gains = abs(rates.mean - rest.mean) > CUT_GAIN_MIN * rest.mean
+    # A line that goes on rising or falling is no ramp: its middle is what the window measured.
+    flat = not _trend(rest).clear
+    return drop if clear and gains and flat else 0
+
+
+def _marginal_error(rates: _Rates) -> float:
+    return float(np.sum((rates.each - rates.mean) ** 2)) / rates.size**2
+
+
+def _trend(rates: _Rates) -> Trend:
+    x = rates.middles - rates.middles.mean()
+    y = rates.each
+    spread = float(np.sum(x * x))
+    slope = float(np.sum(x * (y - y.mean()))) / spread
+    residuals = np.asarray(y - y.mean() - slope * x, dtype=np.float64)
+    error = _sd(residuals, 2) * float(np.sqrt(_alike(residuals) / spread))
+    length_s = float(rates.seconds.sum())
+    return Trend(slope * length_s / rates.mean, _quantile(rates.size - 2) * error * length_s / rates.mean)
+
+
+def _sd(residuals: Floats, lost: int) -> float:
+    return float(np.sqrt(np.sum(residuals**2) / (residuals.size - lost)))
+
+
+def _alike(residuals: Floats) -> float:
+    """How much larger the variance of a mean is because neighbours are alike: (1 + r) / (1 - r), r their correlation.
+
+    Rates that alternate (a poll that came late gives to the next) are taken as independent.
+    """
+    whole = float(np.sum(residuals**2))
+    r = float(np.sum(residuals[1:] * residuals[:-1])) / whole if whole > 0 else 0.0
+    r = min(ALIKE_MAX, max(0.0, r))
+    return (1 + r) / (1 - r)
+
+
+def _quantile(df: int) -> float:
+    return float(t_quantile(Z_CLEAR, np.asarray([float(df)]))[0])
