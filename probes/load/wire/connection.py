@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
@@ -54,7 +55,8 @@ class Wire(asyncio.Protocol):
 
     async def send(self, request: bytes, flight: Flight) -> Fault | None:
         """Write one request and wait for the end of its answer."""
-        assert self._transport is not None
+        if self._transport is None:
+            return Fault(self._closed("before the request"), untouched=True)
         self._flight = flight
         self._status, self._streaming, self._framed, self._encoding, self._refusal = 0, False, False, b"", b""
         self._answered = asyncio.get_running_loop().create_future()
@@ -82,11 +84,10 @@ class Wire(asyncio.Protocol):
     # Callbacks of the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
         self._parser = HttpResponseParser(self)
         # We want to hear when the last byte has left. TLS transports pause at the limit, plain ones above it.
-        transport.set_write_buffer_limits(high=1 if self._tls else 0, low=0)
+        self._transport.set_write_buffer_limits(high=1 if self._tls else 0, low=0)
 
     def pause_writing(self) -> None:
         self._paused = True
@@ -125,8 +126,7 @@ class Wire(asyncio.Protocol):
             self._finish(None)
         else:
             when = "before its answer" if flight.seen_s is None else "in the middle of its answer"
-            text = f"connection failed: {self._where} closed the connection {when}"
-            self._finish(text, untouched=flight.seen_s is None)
+            self._finish(self._closed(when), untouched=flight.seen_s is None)
 
     # Callbacks of the HTTP parser.
 
@@ -170,6 +170,9 @@ class Wire(asyncio.Protocol):
         # A second answer to one request: whatever it is, it must not be taken for the next one's.
         if self._flight is None:
             self._broken = True
+
+    def _closed(self, when: str) -> str:
+        return f"connection failed: {self._where} closed the connection {when}"
 
     def _finish(self, text: str | None, *, reusable: bool = False, untouched: bool = False) -> None:
         flight, answered = self._flight, self._answered
