@@ -6,7 +6,7 @@ import asyncio
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
@@ -21,17 +21,20 @@ from monitor.commands.check_servers import Look, look_at_all
 from monitor.commands.check_sweep import sweep_section
 from monitor.commands.check_text import Remark, Section, count, host_of, look_section, render
 from monitor.commands.common import config_option
-from monitor.config.errors import ConfigError, describe, explain
+from monitor.commands.plan_cost import SweepCost, sweep_cost
+from monitor.config.errors import ConfigError, Problem, describe, explain
 from monitor.config.load import Loaded, load_config
-from monitor.config.model import ArmConfig, ChannelConfig, EndpointConfig
+from monitor.config.model import ArmConfig, ChannelConfig, EndpointConfig, ProbeConfig
 from monitor.config.targets import arm_target, channel_url, endpoint_target, pool_of
 from monitor.service.sweep_plan import plan_for
 from monitor.store.db import open_store
 from monitor.store.errors import StoreError
+from probes.load.prompts import PromptFileError, load_prompts
 from probes.sweep.plan import SweepPlan
 from probes.values import Target
 
 _Given = TypeVar("_Given")
+_PROXIES = {"http_proxy", "https_proxy", "all_proxy"}
 
 
 @click.command()
@@ -58,7 +61,7 @@ async def inspect(loaded: Loaded, now: datetime) -> list[Section]:
     secrets: dict[str, list[Remark]] = {}
     for endpoint in config.endpoint:
         _keep(targets, secrets, endpoint.name, partial(endpoint_target, endpoint))
-        for arm in endpoint.arm if endpoint.probe else ():
+        for arm in _servers(endpoint):
             _keep(targets, secrets, f"{endpoint.name}/{arm.name}", partial(arm_target, endpoint, arm))
     found = await look_at_all(list(targets.values()), config.scrape)
     looks = dict(zip(targets, found, strict=True))
@@ -70,6 +73,11 @@ async def inspect(loaded: Loaded, now: datetime) -> list[Section]:
             said = [remark for remarks in secrets.values() for remark in remarks]
             sections.append(_sweep_section(loaded, endpoint, looks, said, now))
     return [*sections, *(_channel_section(channel) for channel in config.channel)]
+
+
+def _servers(endpoint: EndpointConfig) -> Sequence[ArmConfig]:
+    """The arms that are servers of their own; the others are the endpoint's, restarted, and not there now."""
+    return [arm for arm in endpoint.arm if arm.restart is None] if endpoint.probe is not None else ()
 
 
 def _keep(
@@ -94,6 +102,14 @@ def _config_section(loaded: Loaded) -> Section:
     if not config.endpoint:
         remarks.append(Remark.problem("there is nothing to watch: add an [[endpoint]] with name and url"))
     text = f"{count(len(config.endpoint), 'endpoint')}, {count(arms, 'arm')}, {count(len(config.channel), 'channel')}"
+    ignored = sorted({name for name in os.environ if name.lower() in _PROXIES})
+    if ignored:
+        remarks.append(
+            Remark.note(
+                f"{', '.join(ignored)} in the environment: ignored, servers and arms are always reached directly "
+                "(load through a proxy would measure the proxy)"
+            )
+        )
     remarks += [
         Remark.note(f"the secret in {path} can be read by everybody on this machine: chmod o-r {path}")
         for path in _secret_files(loaded)
@@ -132,10 +148,9 @@ def _store_section(loaded: Loaded) -> Section:
 def _server_sections(
     endpoint: EndpointConfig, looks: dict[str, Look], secrets: dict[str, list[Remark]]
 ) -> Iterator[Section]:
-    arms = endpoint.arm if endpoint.probe else ()
     named = [
         (endpoint.name, f"endpoint {endpoint.name}  {endpoint.url}"),
-        *((f"{endpoint.name}/{arm.name}", f"arm {arm.name} of {endpoint.name}  {arm.url}") for arm in arms),
+        *((f"{endpoint.name}/{a.name}", f"arm {a.name} of {endpoint.name}  {a.url}") for a in _servers(endpoint)),
     ]
     said: list[Remark] = []
     for name, title in named:
@@ -154,18 +169,23 @@ def _sweep_section(
     assert probe is not None
     by_arm = {arm.name: look for arm in endpoint.arm if (look := looks.get(f"{endpoint.name}/{arm.name}"))}
     remarks = list(compare_arms(endpoint.arm, probe, by_arm, looks.get(endpoint.name)))
-    plan, trouble = _resolved(partial(_plan, loaded, endpoint.name))
+    planned, trouble = _resolved(partial(_plan, loaded, endpoint.name, probe))
     remarks += [remark for remark in trouble if remark not in said]
-    return sweep_section(f"sweep of {pool_of(endpoint)}", probe, plan, remarks, now, None)
+    return sweep_section(f"sweep of {pool_of(endpoint)}", probe, planned, remarks, now, None)
 
 
-def _plan(loaded: Loaded, name: str) -> SweepPlan:
-    """The plan as `specwatch sweep` would make it, with the store's peak where there is a store that can be read."""
+def _plan(loaded: Loaded, name: str, probe: ProbeConfig) -> tuple[SweepPlan, SweepCost]:
+    """The plan as `specwatch sweep` would make it, with the store's history where there is a store that can be read."""
     try:
         with open_store(loaded.store_path, readonly=True) if loaded.store_path.exists() else nullcontext() as store:
-            return plan_for(loaded, name, (), store)
+            plan = plan_for(loaded, name, (), store)
     except StoreError:
-        return plan_for(loaded, name, (), None)
+        plan = plan_for(loaded, name, (), None)
+    try:
+        return plan, sweep_cost(plan, probe, load_prompts(plan.load.prompts).prompts)
+    except PromptFileError as error:
+        problem = Problem(str(loaded.path), f'endpoint "{name}".probe.prompts', str(error), "mend the file", None)
+        raise ConfigError([problem]) from None
 
 
 def _channel_section(channel: ChannelConfig) -> Section:

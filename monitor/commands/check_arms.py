@@ -22,6 +22,9 @@ def compare_arms(
     arms: Sequence[ArmConfig], probe: ProbeConfig, looks: Mapping[str, Look], endpoint: Look | None
 ) -> Iterator[Remark]:
     """Remarks on the arms of one probe; `looks` by arm name, arms without a look are left out."""
+    if any(arm.restart is not None for arm in arms):
+        yield from _restarted(arms, probe, endpoint)
+        return
     seen = {arm.name: looks[arm.name] for arm in arms if arm.name in looks and looks[arm.name].ok}
     yield from _same(seen)
     wanted = {arm.name: must_draft(arm, probe) for arm in arms}
@@ -36,6 +39,20 @@ def compare_arms(
     yield from _busy(seen, probe)
     if probe.live_arm in seen and endpoint is not None and endpoint.ok:
         yield from _live_arm(probe.live_arm, seen[probe.live_arm], endpoint)
+
+
+def _restarted(arms: Sequence[ArmConfig], probe: ProbeConfig, endpoint: Look | None) -> Iterator[Remark]:
+    """Of arms that share the endpoint's server only the live one can be looked at: it is what a sweep brings back."""
+    live = next((arm for arm in arms if arm.name == probe.live_arm), None)
+    if live is None or endpoint is None or endpoint.reading is None or not endpoint.ok:
+        return
+    wanted, shown = must_draft(live, probe), endpoint.reading.speculation_configured
+    if shown is not None and shown != wanted:
+        yield Remark.problem(
+            f"live_arm is {live.name}, so speculation must be {_said(wanted)}, but the endpoint's is {_said(shown)}: "
+            "a sweep would bring back another server than the one that runs now"
+        )
+    yield from _busy({live.name: endpoint}, probe)
 
 
 def _same(seen: Mapping[str, Look]) -> Iterator[Remark]:

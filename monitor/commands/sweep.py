@@ -6,13 +6,14 @@ import json
 import os
 import signal
 import sys
-import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from monitor import exit_codes
+from monitor.commands.check_fit import fit_remarks
 from monitor.commands.common import (
     config_option,
     fail,
@@ -20,7 +21,10 @@ from monitor.commands.common import (
     open_or_exit,
     secret_or_exit,
 )
+from monitor.commands.plan_cost import sweep_cost
+from monitor.commands.plan_text import plan_json, plan_lines, remark_lines
 from monitor.config.load import Loaded
+from monitor.config.targets import probe_of
 from monitor.log import setup_logging
 from monitor.service.handover import hand_over
 from monitor.service.lifeline import on_stop_signals, parent_gone, parent_option
@@ -30,11 +34,10 @@ from monitor.service.sweep_plan import plan_for
 from monitor.service.sweep_report import sweep_json, sweep_lines, sweep_of
 from monitor.service.sweep_run import Caller, run_stored_sweep
 from monitor.store.db import Store
-from monitor.units import age_text
 from monitor.who import who_am_i
 from probes.load.loop import run
-from probes.load.prompts import PromptFileError, load_prompts
-from probes.sweep.plan import SweepPlan, estimate
+from probes.load.prompts import PromptFileError, PromptSet, load_prompts
+from probes.sweep.plan import SweepPlan
 
 
 @click.command()
@@ -74,10 +77,7 @@ def sweep(
     setup_logging()
     loaded = load_or_exit(config_path)
     if plan_only:
-        store = open_or_exit(loaded, readonly=True) if loaded.store_path.exists() else None
-        plan = secret_or_exit(plan_for, loaded, pool_or_endpoint, arms, store)
-        _check_files(plan, None)
-        _print_plan(loaded, plan)
+        _show_plan(loaded, pool_or_endpoint, arms, now, as_json)
         return
     with open_or_exit(loaded) as store:
         plan = secret_or_exit(plan_for, loaded, pool_or_endpoint, arms, store)
@@ -97,14 +97,15 @@ def sweep(
         sys.exit(code)
 
 
-def _check_files(plan: SweepPlan, out: Path | None) -> None:
+def _check_files(plan: SweepPlan, out: Path | None) -> PromptSet:
     """Faults that would cost a whole sweep if they were found at its start or its end."""
     try:
-        load_prompts(plan.load.prompts)
+        prompts = load_prompts(plan.load.prompts)
     except PromptFileError as error:
         fail(str(error))
     if out is not None and not os.access(out.parent, os.W_OK):
         fail(f"--out {out}: the folder {out.parent} is not there or cannot be written.")
+    return prompts
 
 
 def _run_here(loaded: Loaded, store: Store, plan: SweepPlan, caller: Caller, parent: int | None) -> tuple[int, int]:
@@ -162,20 +163,19 @@ def _give(store: Store, sweep_id: int, as_json: bool, out: Path | None) -> None:
         click.echo(line)
 
 
-def _print_plan(loaded: Loaded, plan: SweepPlan) -> None:
-    cost = estimate(plan)
-    click.echo(f"Sweep of pool {plan.pool} (endpoint {plan.endpoint}), baseline {plan.baseline}:")
-    for arm in plan.arms:
-        click.echo(f"  arm {arm.name:<8} {arm.target.url}  must {'' if arm.speculative else 'not '}draft")
-    click.echo(
-        f"  clients    {', '.join(str(r) for r in plan.ladder)}; {plan.repeats} repeats; {plan.cell_s:g} s windows"
-    )
-    click.echo(f"  takes      about {age_text(cost.seconds)} for {cost.cells} cells (limit {plan.max_minutes:g} min)")
-    click.echo(f"  generates  at most {cost.tokens_upper:,} output tokens, {plan.load.max_tokens} per answer at most")
-    click.echo(
-        f"  load       up to {max(plan.ladder)} requests at once, one arm at a time; users on that arm would feel it.\n"
-        f"             It stops when more than {plan.max_foreign:g} requests of others are in the system."
-    )
-    click.echo("  changes    nothing: the arms are running servers, none is restarted or reconfigured.")
-    when = time.strftime("%Y-%m-%d %H:%M %Z")
-    click.echo(f"  store      {loaded.store_path} (now {when}). Nothing was sent; drop --plan to run it.")
+def _show_plan(loaded: Loaded, pool_or_endpoint: str, arms: tuple[str, ...], now: bool, as_json: bool) -> None:
+    """What it would do; exit 2 where the gate would refuse it whenever it came."""
+    store = open_or_exit(loaded, readonly=True) if loaded.store_path.exists() else None
+    plan = secret_or_exit(plan_for, loaded, pool_or_endpoint, arms, store)
+    endpoint, probe = probe_of(loaded.config, plan.endpoint)
+    cost = sweep_cost(plan, probe, _check_files(plan, None).prompts)
+    at = datetime.now(UTC)
+    remarks = list(fit_remarks(plan, probe, at, skip_window=now))
+    if as_json:
+        click.echo(json.dumps(plan_json(plan, cost, remarks), indent=1))
+    else:
+        for line in (*plan_lines(plan, endpoint, probe, cost, at, skip_gate=now), *remark_lines(remarks)):
+            click.echo(line)
+        click.echo(f"Nothing was sent. Its result would go into {loaded.store_path}; drop --plan to run it.")
+    if any(remark.is_problem for remark in remarks):
+        sys.exit(exit_codes.CONFIG)

@@ -47,8 +47,14 @@ class ConfigError(Exception):
         super().__init__("; ".join(f"{problem.key or problem.file}: {problem.message}" for problem in self.problems))
 
 
+class ArgumentError(ConfigError):
+    """The config is sound, but what somebody asked for is not in it; its keys are what they typed."""
+
+
 def explain(error: ConfigError) -> str:
     """All problems as text for a terminal, without a trailing newline."""
+    if isinstance(error, ArgumentError):
+        return "\n".join(f"{p.key} {p.message}: {p.suggestion}" for p in error.problems)
     count = len(error.problems)
     head = f"{count} problem{'' if count == 1 else 's'} in the config:"
     return "\n".join([head, *(describe(problem) for problem in error.problems)])

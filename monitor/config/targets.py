@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from monitor.config.errors import ConfigError, Problem, nearest
+from monitor.config.errors import ArgumentError, ConfigError, Problem, nearest
 from monitor.config.model import ArmConfig, ChannelConfig, Config, EndpointConfig, ProbeConfig
 from monitor.config.times import parse_duration
 from probes.values import Target
@@ -26,18 +26,18 @@ def pool_of(endpoint: EndpointConfig) -> str:
 
 
 def probe_of(config: Config, pool_or_endpoint: str) -> tuple[EndpointConfig, ProbeConfig]:
-    """The endpoint that sweeps a pool, found by the pool's name or by any of its endpoints; ConfigError if none."""
+    """The endpoint that sweeps a pool, found by the pool's name or by any of its endpoints; ArgumentError if none."""
     pools = {endpoint.name: pool_of(endpoint) for endpoint in config.endpoint}
     known = sorted({*pools, *pools.values()})
     if pool_or_endpoint not in known:
         close = nearest(pool_or_endpoint, known)
         cure = f"did you mean {close}?" if close else f"known: {', '.join(known)}"
-        raise _error(pool_or_endpoint, "is neither an endpoint nor a pool of this config", cure)
+        raise _asked(pool_or_endpoint, "is neither an endpoint nor a pool of this config", cure)
     pool = pools.get(pool_or_endpoint, pool_or_endpoint)
     for endpoint in config.endpoint:
         if pool_of(endpoint) == pool and endpoint.probe is not None:
             return endpoint, endpoint.probe
-    raise _error(
+    raise _asked(
         f'endpoint "{pool_or_endpoint}"' if pool_or_endpoint in pools else f'pool "{pool_or_endpoint}"',
         "has no [endpoint.probe], so it is never swept",
         "add [endpoint.probe] and two [[endpoint.arm]] to the endpoint",
@@ -185,3 +185,7 @@ def _read_secret(path: Path, key: str) -> str:
 
 def _error(key: str, message: str, suggestion: str) -> ConfigError:
     return ConfigError([Problem(file="", key=key, message=message, suggestion=suggestion, line=None)])
+
+
+def _asked(what: str, message: str, suggestion: str) -> ArgumentError:
+    return ArgumentError([Problem(file="", key=what, message=message, suggestion=suggestion, line=None)])

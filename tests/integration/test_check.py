@@ -132,6 +132,8 @@ url = "https://hooks.slack.com/services/sk-do-not-show"
         (15, 'endpoint[0] "chat".probe.window'),
         (16, 'endpoint[0] "chat".probe.timezone'),
         (17, 'endpoint[0] "chat".probe.max_kv_usage'),
+        (11, 'endpoint[0] "chat".probe.live_arm'),
+        (18, 'endpoint[0] "chat".arm[0] "off"'),
         (20, 'endpoint[0] "chat".arm[0] "off".url'),
         (23, 'endpoint[0] "chat".arm[1] "k3".restart'),
         (25, "alerts.max_age"),
@@ -140,7 +142,7 @@ url = "https://hooks.slack.com/services/sk-do-not-show"
         (33, 'channel[1] "slack".url'),
     ]:
         assert f"{path}:{line}  {key}\n" in result.output
-    assert result.output.startswith("18 problems in the config:")
+    assert result.output.startswith("20 problems in the config:")
     assert "did you mean timeout_s?" in result.output
     assert "Traceback" not in result.output
 
@@ -201,16 +203,103 @@ def test_a_server_that_is_down_does_not_hide_the_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("probe", "words"),
     [
-        ('schedule = "50 4 * * *"\nwindow = "01:00-05:00"', "but from 04:50 its window has 10 min left"),
-        ('window = "01:00-01:05"', "but its window is 5 min long"),
-        ("max_minutes = 2", "longer than max_minutes allows (2 min)"),
+        (
+            'schedule = "50 4 * * *"\nwindow = "01:00-05:00"',
+            "started at 04:50, it takes about 11 min, but its window 01:00-05:00 UTC has 10 min left",
+        ),
+        (
+            'schedule = "0,50 4 * * *"\nwindow = "01:00-05:00"',
+            "started at 04:50, it takes about 11 min",
+        ),
+        ('window = "01:00-01:05"', "but its window 01:00-01:05 UTC has 5 min left"),
+        ("max_minutes = 2", "max_minutes allows 2 min"),
+        ("max_total_tokens = 1000", "tokens, max_total_tokens allows 1,000"),
+        ("cost_per_hour = 100\nmax_cost = 5", "max_cost allows 5"),
     ],
 )
 def test_a_sweep_that_does_not_fit_is_named(tmp_path: Path, probe: str, words: str) -> None:
     with pair() as (off, k3):
         result = run(write(tmp_path, config(off.url, k3.url, probe=probe)))
     assert words in result.output
+    assert result.output.count("the gate would refuse this sweep") == 1
     assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "probe",
+    [
+        'schedule = "0 3 * * *"\nwindow = "01:00-05:00"',
+        'window = "22:00-05:00"',
+        "max_minutes = 30\nmax_total_tokens = 2000000\ncost_per_hour = 12\nmax_cost = 5",
+    ],
+)
+def test_a_sweep_that_fits_is_not_named(tmp_path: Path, probe: str) -> None:
+    with pair() as (off, k3):
+        result = run(write(tmp_path, config(off.url, k3.url, probe=probe)))
+    assert "the gate would refuse" not in result.output
+    assert result.exit_code == 0
+    if "cost_per_hour" in probe:
+        assert "costs        about 1.91" in result.output
+
+
+RESTARTED = """\
+[[endpoint]]
+name = "chat"
+url = "{url}"
+  [endpoint.probe]
+  live_arm = "{live}"
+  ladder = [1, 8]
+  repeats = 2
+  allow_restart = true
+  {probe}
+  [[endpoint.arm]]
+  name = "off"
+  restart = "./serve off"
+  [[endpoint.arm]]
+  name = "k3"
+  restart = "./serve k3"
+"""
+
+
+def test_arms_that_are_restarts_of_one_server_are_counted_and_not_run(tmp_path: Path) -> None:
+    with canned_server(vllm_routes(K3)) as server:
+        result = run(write(tmp_path, RESTARTED.format(url=server.url, live="k3", probe="")))
+        asked = {method for method, _, _ in server.asked}
+    assert result.exit_code == 0, result.output
+    assert result.output.count("vllm 0.26.0, 1 engine") == 1, "the one server is looked at once"
+    assert "off (baseline), k3 (live)" in result.output
+    assert "restarts     5 of one server, about 6 min each" in result.output
+    assert "no before hook takes the server out of its router" in result.output
+    assert "requests in the system now; above max_live_concurrency" in result.output
+    assert asked == {"GET"}
+
+
+def test_restarts_count_against_the_window(tmp_path: Path) -> None:
+    """The cells alone would fit: it is the starts that make it too long."""
+    probe = 'schedule = "25 4 * * *"\nwindow = "01:00-05:00"\n'
+    for more, fits in (("start_timeout_s = 60\ndrain_s = 1", True), ("", False)):
+        with canned_server(vllm_routes(K3)) as server:
+            result = run(write(tmp_path, RESTARTED.format(url=server.url, live="k3", probe=probe + more)))
+        assert ("has 35 min left" not in result.output) == fits
+        assert result.exit_code == (0 if fits else 2)
+
+
+def test_a_live_arm_that_the_restarted_server_does_not_run_is_named(tmp_path: Path) -> None:
+    for page, live in ((OFF, "k3"), (K3, "off")):
+        with canned_server(vllm_routes(page)) as server:
+            result = run(write(tmp_path, RESTARTED.format(url=server.url, live=live, probe="")))
+        assert "bring back another server than the one that runs now" in result.output
+        assert result.exit_code == 2
+
+
+def test_a_proxy_in_the_environment_is_said_to_be_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pair() as (off, k3):
+        path = write(tmp_path, config(off.url, k3.url))
+        monkeypatch.setenv("HTTPS_PROXY", f"http://me:{SECRET}@proxy:3128")
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+        result = run(path)
+    assert "HTTPS_PROXY, http_proxy in the environment: ignored" in result.output
+    assert result.exit_code == 0
 
 
 def test_keys_are_used_and_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

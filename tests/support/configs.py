@@ -57,6 +57,13 @@ def edited(old: str, new: str, text: str = SOUND) -> str:
     return text.replace(old, new, 1)
 
 
+def restartable(text: str = SOUND) -> str:
+    """The sound config with its two arms brought up by restarting the endpoint's one server."""
+    text = edited('url = "http://127.0.0.1:8001"', 'restart = "./serve off"', text)
+    text = edited('name = "k3"\n  url = "http://127.0.0.1:8000"', 'name = "k3"\n  restart = "./serve k3"', text)
+    return edited("ladder = [1, 2, 4]", "ladder = [1, 2, 4]\nallow_restart = true", text)
+
+
 def problems(folder: Path, text: str) -> tuple[Problem, ...]:
     """What is wrong with a config; none where it loads."""
     try:

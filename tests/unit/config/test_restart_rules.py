@@ -6,16 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.configs import SOUND, edited, only_problem, problems, sound
+from tests.support.configs import edited, only_problem, problems, restartable, sound
 
 HOOKS = 'allow_restart = true\nbefore = "./drain"\nafter = "{}"'
-
-
-def restartable(text: str = SOUND) -> str:
-    """The sound config with its two arms brought up by restarting the endpoint's one server."""
-    text = edited('url = "http://127.0.0.1:8001"', 'restart = "./serve off"', text)
-    text = edited('name = "k3"\n  url = "http://127.0.0.1:8000"', 'name = "k3"\n  restart = "./serve k3"', text)
-    return edited("ladder = [1, 2, 4]", "ladder = [1, 2, 4]\nallow_restart = true", text)
 
 
 def test_restart_arms_load_once_everything_that_a_restart_needs_is_said(tmp_path: Path) -> None:

@@ -1,0 +1,115 @@
+"""What a sweep will cost in minutes, tokens and money, for `--plan` and `check`; pure, it reads nothing.
+
+The gate's own estimate (`monitor/service/budget.py`) is the middle of it, so that what is said here and what the gate
+later refuses cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from monitor.config.model import ProbeConfig
+from monitor.service.budget import bounded, need_of, starts_s
+from probes.load.prompts import Prompt
+from probes.sweep.plan import SweepPlan, cell_order, estimate, warmup_rung
+from probes.values import CurvePoint
+
+CHARS_PER_TOKEN = 4.0
+"""Of English text and code; only for how many prompt tokens a plan announces."""
+ANSWER_SHARE = 0.5
+"""Of `max_tokens`: the length of a mean answer where nothing is known of the real ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepCost:
+    """What one sweep takes, watching the arms first not included."""
+
+    cells: int
+    refine_cells: int
+    """At most, on top of `cells`, around the crossing."""
+    seconds: float
+    """The whole ladder with answers as long as they may be."""
+    seconds_low: float
+    """The whole ladder with answers that end at once."""
+    seconds_high: float
+    """With all the refinement there may be, and no more than the minutes and the money allowed."""
+    output_tokens_upper: int
+    output_tokens: int | None
+    """By the rates of the baseline's last sweep; None where there was none."""
+    prompt_tokens_upper: int
+    prompt_tokens: int | None
+    """As `output_tokens`."""
+    answer_tokens: float
+    """Mean answer that the prompt tokens rest on."""
+    answer_known: bool
+    """Whether that is what live traffic shows, not half of the cap."""
+    restarts: int
+    """Of the server, the one that brings the live arm back included."""
+    down_s: float
+    """Seconds of all restarts together, in which nothing is served."""
+
+    def price(self, per_hour: float) -> tuple[float, float]:
+        """Money for `seconds` and for `seconds_high`, in the currency of `per_hour`."""
+        return self.seconds / 3600 * per_hour, self.seconds_high / 3600 * per_hour
+
+
+def sweep_cost(plan: SweepPlan, probe: ProbeConfig, prompts: Sequence[Prompt]) -> SweepCost:
+    """Cost of a plan; `prompts` are those that it sends where it does not imitate live lengths."""
+    ladder, need = estimate(plan), need_of(plan, probe)
+    at_once = estimate(replace(plan, load=replace(plan.load, max_tokens=0)))
+    allowed = bounded(plan, probe, 0.0, now=True).max_minutes
+    down_s = starts_s(plan, probe)
+    answer, asked, known = _lengths(plan, prompts)
+    likely = _likely_tokens(plan)
+    per_token = asked / answer
+    return SweepCost(
+        cells=ladder.cells,
+        refine_cells=ladder.refine_cells_upper,
+        seconds=need.seconds,
+        seconds_low=at_once.seconds + down_s,
+        seconds_high=max(need.seconds, min(need.seconds + ladder.refine_seconds_upper, 60 * allowed)),
+        output_tokens_upper=need.tokens_upper,
+        output_tokens=likely,
+        prompt_tokens_upper=int(need.tokens_upper * per_token),
+        prompt_tokens=None if likely is None else int(likely * per_token),
+        answer_tokens=answer,
+        answer_known=known,
+        restarts=ladder.starts + 1 if plan.restarts else 0,
+        down_s=down_s,
+    )
+
+
+def _lengths(plan: SweepPlan, prompts: Sequence[Prompt]) -> tuple[float, float, bool]:
+    """Mean tokens of an answer and of a prompt, and whether live traffic says so."""
+    shape = plan.load.shape
+    if shape is not None:
+        answer = float(np.mean([min(tokens, plan.load.max_tokens) for tokens in shape.output_tokens]))
+        return max(1.0, answer), float(np.mean(shape.prompt_tokens)), True
+    characters = [len(prompt.text) if prompt.text is not None else _said(prompt) for prompt in prompts]
+    return ANSWER_SHARE * plan.load.max_tokens, sum(characters) / max(1, len(characters)) / CHARS_PER_TOKEN, False
+
+
+def _said(prompt: Prompt) -> int:
+    return sum(len(str(message.get("content", ""))) for message in prompt.messages or ())
+
+
+def _likely_tokens(plan: SweepPlan) -> int | None:
+    """Output tokens if every arm answers at the baseline's last rates, held beyond the rungs that it was seen at."""
+    if not plan.history:
+        return None
+    seen: dict[float, list[CurvePoint]] = {}
+    for point in plan.history:
+        seen.setdefault(point.concurrency, []).append(point)
+    at = sorted(seen)
+    rates = [float(np.mean([point.output_tok_s for point in seen[x]])) for x in at]
+    cells = estimate(plan)
+    per_cell_s = (cells.seconds - _warmup_s(plan)) / cells.cells
+    tokens = sum(float(np.interp(slot.rung, at, rates)) * per_cell_s for slot in cell_order(plan))
+    return int(tokens + float(np.interp(warmup_rung(plan), at, rates)) * _warmup_s(plan))
+
+
+def _warmup_s(plan: SweepPlan) -> float:
+    return plan.warmup_s * (estimate(plan).starts or len(plan.arms))
