@@ -24,6 +24,7 @@ class Exporter(Collector):
         self._lock = threading.Lock()
         self._statuses: Sequence[EndpointStatus] = ()
         self._alerts: Mapping[tuple[str, str], AlertState] = {}
+        self._unrestored: Sequence[str] = ()
         self._waiting = 0
         self._dead = 0
         self._at_s: float | None = None
@@ -48,9 +49,11 @@ class Exporter(Collector):
         alerts: Mapping[tuple[str, str], AlertState],
         deliveries: Sequence[Delivery],
         now_s: float,
+        unrestored: Sequence[str] = (),
     ) -> None:
-        """Replace what the page shows."""
+        """Replace what the page shows; `unrestored` names endpoints whose server was not put back after a sweep."""
         with self._lock:
+            self._unrestored = unrestored
             self._statuses, self._alerts, self._at_s = statuses, alerts, now_s
             self._waiting = sum(d.delivered_at_s is None and d.dead_at_s is None for d in deliveries)
             self._dead = sum(d.dead_at_s is not None and not d.superseded for d in deliveries)
@@ -59,13 +62,21 @@ class Exporter(Collector):
         """Families in a fixed order; a value that is not known has no sample."""
         with self._lock:
             statuses, alerts, at_s = self._statuses, self._alerts, self._at_s
-            waiting, dead = self._waiting, self._dead
+            waiting, dead, unrestored = self._waiting, self._dead, self._unrestored
         yield from _endpoint_metrics(statuses)
         yield from _crossover_metrics(statuses)
         firing = GaugeMetricFamily("specwatch_alert_firing", "1 while the alert fires.", labels=["endpoint", "rule"])
         for (endpoint, rule), state in sorted(alerts.items()):
             firing.add_metric([endpoint, rule], float(state.phase is AlertPhase.FIRING))
         yield firing
+        left = GaugeMetricFamily(
+            "specwatch_not_restored",
+            "1 where a sweep's restart was not undone.",
+            labels=["endpoint"],
+        )
+        for endpoint in sorted({*(status.name for status in statuses), *unrestored}):
+            left.add_metric([endpoint], float(endpoint in unrestored))
+        yield left
         yield GaugeMetricFamily("specwatch_deliveries_waiting", "Notices not yet delivered.", value=waiting)
         yield GaugeMetricFamily("specwatch_deliveries_dead", "Recent notices given up on.", value=dead)
         if at_s is not None:

@@ -239,6 +239,20 @@ class SweepRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Unrestored:
+    """A server that a sweep restarted and that has not been put back."""
+
+    endpoint: str
+    reason: str
+    """For people: what hinders; empty where nobody has tried yet."""
+    attempts: int
+    """Tries to restore so far that failed."""
+    live_arm: str | None
+    journal: str
+    """Path of the file that tells how to restore."""
+
+
+@dataclass(frozen=True, slots=True)
 class Intent:
     """What somebody asked for: sweep now, abort, pause, resume, acknowledge; with who, where, when and why."""
 
@@ -295,3 +309,4 @@ class Snapshot:
     """By pool, from the schedule."""
     acks: dict[str, Intent] = field(default_factory=dict)
     """Newest acknowledgement by alert id."""
+    unrestored: tuple[Unrestored, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monitor.alerts import not_restored
 from monitor.alerts.message import Message
 from monitor.alerts.post import PostingChannel
 from monitor.values import AlertEvent
@@ -62,7 +63,8 @@ def _section(text: str) -> dict[str, object]:
 
 
 def _head(event: AlertEvent) -> str:
-    return f"{_mark(event.kind)} {event.endpoint}"
+    loud = " NOT RESTORED" if event.rule == not_restored.RULE and event.kind == "firing" else ""
+    return f"{_mark(event.kind)} {event.endpoint}{loud}"
 
 
 def _mark(kind: str) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 from datetime import UTC, datetime
 
+from monitor.alerts import not_restored
 from monitor.alerts.message import Message, event_key
 from monitor.alerts.post import PostingChannel
 from monitor.values import AlertEvent
 
+ALERT_NAMES = {not_restored.RULE: "ServerNotRestored"}
+SEVERITIES = {not_restored.RULE: "critical"}
 ALERT_NAME = "SpeculationCostsThroughput"
+"""Of every other rule."""
 NOT_ENDED = "0001-01-01T00:00:00Z"
 """Alertmanager's way to say that an alert has no end yet."""
 
@@ -27,13 +31,14 @@ def body_of(message: Message) -> dict[str, object]:
     common = {key: value for key, value in every[0].items() if all(labels.get(key) == value for labels in every)}
     first = message.events[0]
     alone = len(message.events) == 1
+    name = common.get("alertname", ALERT_NAME)
     return {
         "version": "4",
-        "groupKey": f'{{}}:{{alertname="{ALERT_NAME}"}}',
+        "groupKey": f'{{}}:{{alertname="{name}"}}',
         "truncatedAlerts": 0,
         "status": message.status,
         "receiver": message.channel,
-        "groupLabels": {"alertname": ALERT_NAME},
+        "groupLabels": {"alertname": name},
         "commonLabels": common,
         "commonAnnotations": _annotations(first) if alone else {},
         "externalURL": "",
@@ -79,8 +84,8 @@ def _event(event: AlertEvent, channel: str) -> dict[str, object]:
 def _labels(event: AlertEvent) -> dict[str, str]:
     """The same while it fires and when it resolves, so that receivers can pair the two."""
     return {
-        "alertname": ALERT_NAME,
-        "severity": "warning",
+        "alertname": ALERT_NAMES.get(event.rule, ALERT_NAME),
+        "severity": SEVERITIES.get(event.rule, "warning"),
         "endpoint": event.endpoint,
         "pool": event.pool,
         "rule": event.rule,

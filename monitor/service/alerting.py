@@ -43,7 +43,7 @@ def evaluate_alerts(
         after[key], event = evaluate(state, status, settings, now_s, _compared_with(store, status))
         _save(config, store, after[key], event, now_s)
     for key, state in before.items():
-        if key not in after and state.phase is not AlertPhase.INACTIVE:
+        if state.rule == RULE and key not in after and state.phase is not AlertPhase.INACTIVE:
             gone, event = retire(state, state.endpoint, "the endpoint is no longer in the config", now_s)
             _save(config, store, gone, event, now_s)
     return after

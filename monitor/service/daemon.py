@@ -11,17 +11,18 @@ import logging
 import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
 
 from monitor.alerts.channels import Channel, open_channels
 from monitor.alerts.outbox import deliver_due
 from monitor.config.load import Loaded
-from monitor.config.targets import endpoint_target, parse_duration, pool_of
+from monitor.config.targets import endpoint_target, parse_duration
 from monitor.exporter import Exporter
-from monitor.schedule import SweepScheduler
 from monitor.service.alerting import evaluate_alerts
 from monitor.service.died import settle_dead_sweeps
 from monitor.service.lifeline import until_parent_gone
+from monitor.service.not_restored import tell_not_restored, unrestored
+from monitor.service.restoring import Restoring, restore_orphans
+from monitor.service.scheduled import ScheduledSweeps
 from monitor.service.scraping import ScrapeLoops
 from monitor.service.statuses import StoredReadings, all_statuses, fingerprint_of, sweep_on, sweeps_in_force
 from monitor.service.sweep_child import SweepChildren
@@ -32,14 +33,16 @@ from monitor.store.outbox import recent_deliveries
 from monitor.store.readings import append_readings
 from monitor.store.retention import prune
 from monitor.values import Intent
-from monitor.who import who_am_i
-from probes.sweep.hours import in_window
 from probes.values import Identity, Reading, State
 
 log = logging.getLogger(__name__)
 
 FLUSH_S = 1.0
 PRUNE_S = 3600.0
+RESTORE_S = 60.0
+RESTORE_FIRST_S = 60.0
+"""How long scraping waits for servers to be put back at the daemon's start. One that takes minutes to load its model is
+restored all the same, while the daemon already watches the other endpoints."""
 INTENT_MAX_AGE_S = 60.0
 """A sweep that was asked for while no daemon ran is not started hours later, when nobody expects load any more."""
 
@@ -48,6 +51,7 @@ class Daemon:
     """One store, one config, all loops."""
 
     def __init__(self, loaded: Loaded, store: Store, *, clock: Callable[[], float] = time.time) -> None:
+        self._loaded = loaded
         self._config = loaded.config
         self._store = store
         self._clock = clock
@@ -57,11 +61,13 @@ class Daemon:
         self._endpoints = {e.name: e for e in loaded.config.endpoint}
         self._targets = {e.name: endpoint_target(e) for e in loaded.config.endpoint}
         self._channels: Mapping[str, Channel] = open_channels(loaded.config.channel)
-        self._children = SweepChildren(loaded.path)
-        self._scheduler = SweepScheduler()
+        self._children = SweepChildren(loaded.path, loaded.config)
+        self._scheduled = ScheduledSweeps(loaded.config, store, self._children, clock)
         self._exporter = Exporter()
         self._group: asyncio.TaskGroup | None = None
         self._stop: asyncio.Event | None = None
+        self._looked = asyncio.Event()
+        """The first look for servers to put back is over."""
         self._inode = store.path.stat().st_ino
         self._failure = ""
 
@@ -84,20 +90,22 @@ class Daemon:
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                group.create_task(loops.run(), name="scrape")
+                group.create_task(self._every(RESTORE_S, self._restore), name="restore")
                 group.create_task(self._every(FLUSH_S, self._flush), name="flush")
                 every_s = self._config.alerts.evaluate_every_s
                 group.create_task(self._every(every_s, self._evaluate), name="evaluate")
                 group.create_task(self._every(1.0, self._deliver), name="deliver")
-                group.create_task(self._every(0.5, self._take_intents), name="intents")
                 group.create_task(self._every(PRUNE_S, self._prune), name="prune")
-                self._start_schedule()
+                await self._first_of_all(stop)
+                group.create_task(loops.run(), name="scrape")
+                group.create_task(self._every(0.5, self._take_intents), name="intents")
+                self._scheduled.start(group)
                 await stop.wait()
                 raise _Stopping
         except* _Stopping:
             pass
         finally:
-            self._scheduler.shutdown()
+            self._scheduled.shutdown()
             await self._children.end_all()
             if not self._failure:
                 await self._flush()
@@ -107,6 +115,15 @@ class Daemon:
                 await channel.aclose()
         if self._failure:
             raise OSError(self._failure)
+
+    async def _first_of_all(self, stop: asyncio.Event) -> None:
+        """Servers that a dead sweep left are put back before anything else, but the others are not long unwatched."""
+        waits = [asyncio.ensure_future(self._looked.wait()), asyncio.ensure_future(stop.wait())]
+        try:
+            await asyncio.wait(waits, timeout=RESTORE_FIRST_S, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
 
     def _listen(self, host: str, port: int) -> None:
         try:
@@ -189,7 +206,21 @@ class Daemon:
         now_s = self._clock()
         statuses = all_statuses(self._config, self._store, StoredReadings(self._store), now_s)
         states = evaluate_alerts(self._config, self._store, statuses, now_s)
-        self._exporter.update(statuses, states, recent_deliveries(self._store, 200), now_s)
+        left = unrestored(self._config, self._store.path, watched=True)
+        states = {**states, **tell_not_restored(self._config, self._store, left, now_s)}
+        deliveries = recent_deliveries(self._store, 200)
+        self._exporter.update(statuses, states, deliveries, now_s, [one.endpoint for one in left])
+
+    async def _restore(self) -> None:
+        """Put back what dead sweeps left; may take as long as a server takes to start."""
+        try:
+            found = await restore_orphans(self._loaded, self._clock())
+        finally:
+            self._looked.set()
+        for one in found:
+            if one.state in (Restoring.RESTORED, Restoring.FAILED):
+                level = logging.INFO if one.state is Restoring.RESTORED else logging.CRITICAL
+                log.log(level, "event=restore endpoint=%s state=%s reason=%r", one.endpoint, one.state, one.reason)
 
     async def _deliver(self) -> None:
         await deliver_due(self._store, self._channels, self._clock())
@@ -225,34 +256,11 @@ class Daemon:
             trigger="intent",
             who=f"{intent.who}@{intent.host}",
             now=bool(intent.args.get("now")),
+            fresh=bool(intent.args.get("fresh")),
             arms=tuple(str(a) for a in arms) if isinstance(arms, list) else (),
             intent=intent.id,
         )
         return f"exit {code}"
-
-    def _start_schedule(self) -> None:
-        for endpoint in self._config.endpoint:
-            probe = endpoint.probe
-            if probe is not None and probe.schedule is not None:
-                self._scheduler.add(pool_of(endpoint), probe.schedule, probe.timezone, self._scheduled)
-        self._scheduler.start()
-
-    async def _scheduled(self, pool: str) -> None:
-        endpoint = next(e for e in self._config.endpoint if e.probe is not None and pool_of(e) == pool)
-        assert endpoint.probe is not None
-        window = endpoint.probe.window
-        if window is not None and not in_window(window, endpoint.probe.timezone, self._clock()):
-            # A run that was missed while we were down is caught up only inside its window, never at peak.
-            log.warning("event=sweep_missed pool=%s window=%s", pool, window)
-            return
-        if self._children.busy(pool):
-            log.warning("event=sweep_skipped pool=%s reason=already_running", pool)
-            return
-        await self._children.run(pool, trigger="schedule", who="@".join(who_am_i()), now=False)
-
-    def next_sweeps(self) -> dict[str, datetime]:
-        """When each pool's schedule fires next."""
-        return self._scheduler.next_times()
 
 
 class _Stopping(Exception):

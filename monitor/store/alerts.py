@@ -27,29 +27,67 @@ def save_transition(
     The same transition saved twice is told once. Raises StoreError.
     """
     with store.write() as db:
-        conn = db.conn
-        conn.execute(_UPSERT, (
-            state.endpoint, state.rule, str(state.phase), state.pending_since_s, state.firing_since_s,
-            state.clear_since_s, state.alert_id, state.evaluated_at_s, state.no_data_since_s,
-        ))  # fmt: skip
+        _put_state(db.conn, state)
+        if event is not None:
+            _put_event(db.conn, event, channels, now_s)
+
+
+def save_not_restored(
+    store: Store,
+    state: AlertState,
+    event: AlertEvent | None,
+    first_id: str | None,
+    channels: Sequence[str],
+    now_s: float,
+) -> None:
+    """The same for an alert that is repeated: no channel is ever told the older of two words.
+
+    `first_id` is that of the alert's first message. A reminder (`first_id` and a number) or the resolution closes
+    reminders that still wait, and a channel that has not got the first message yet is not reminded of it.
+    """
+    with store.write() as db:
+        _put_state(db.conn, state)
         if event is None:
             return
-        cursor = conn.execute(
-            "INSERT OR IGNORE INTO events"
-            " (alert_id, endpoint, pool, rule, kind, at_s, started_at_s, title, text, facts)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                event.alert_id, event.endpoint, event.pool, event.rule, event.kind, event.at_s, event.started_at_s,
-                event.title, event.text, to_text(event.facts),
-            ),
-        )  # fmt: skip
-        if cursor.rowcount == 0:
-            return
-        conn.executemany(
-            "INSERT INTO outbox (event_id, alert_id, kind, channel, created_at_s, next_try_s)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            [(cursor.lastrowid, event.alert_id, event.kind, name, now_s, now_s) for name in dict.fromkeys(channels)],
-        )
+        waiting: set[str] = set()
+        if first_id is not None and (event.kind == "resolved" or event.alert_id != first_id):
+            db.conn.execute(
+                "UPDATE outbox SET outcome = 'superseded', finished_at_s = ?,"
+                " last_error = 'superseded: there is newer word of the same alert'"
+                " WHERE outcome = 'pending' AND alert_id LIKE ?",
+                (now_s, f"{first_id}.%"),
+            )
+            if event.kind == "firing":
+                rows = db.conn.execute(
+                    "SELECT channel FROM outbox WHERE outcome = 'pending' AND alert_id = ?", (first_id,)
+                )
+                waiting = {row[0] for row in rows}
+        _put_event(db.conn, event, [name for name in channels if name not in waiting], now_s)
+
+
+def _put_state(conn: sqlite3.Connection, state: AlertState) -> None:
+    conn.execute(_UPSERT, (
+        state.endpoint, state.rule, str(state.phase), state.pending_since_s, state.firing_since_s,
+        state.clear_since_s, state.alert_id, state.evaluated_at_s, state.no_data_since_s,
+    ))  # fmt: skip
+
+
+def _put_event(conn: sqlite3.Connection, event: AlertEvent, channels: Sequence[str], now_s: float) -> None:
+    cursor = conn.execute(
+        "INSERT OR IGNORE INTO events"
+        " (alert_id, endpoint, pool, rule, kind, at_s, started_at_s, title, text, facts)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            event.alert_id, event.endpoint, event.pool, event.rule, event.kind, event.at_s, event.started_at_s,
+            event.title, event.text, to_text(event.facts),
+        ),
+    )  # fmt: skip
+    if cursor.rowcount == 0:
+        return
+    conn.executemany(
+        "INSERT INTO outbox (event_id, alert_id, kind, channel, created_at_s, next_try_s) VALUES (?, ?, ?, ?, ?, ?)",
+        [(cursor.lastrowid, event.alert_id, event.kind, name, now_s, now_s) for name in dict.fromkeys(channels)],
+    )
 
 
 def recent_events(store: Store, limit: int) -> list[AlertEvent]:

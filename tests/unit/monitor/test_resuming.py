@@ -22,7 +22,7 @@ BROKEN = sweep_record(
     started_at_s=NOW - 3 * HOUR,
     ended_at_s=NOW - 2 * HOUR,
 )
-CELLS = {7: (a_cell("off"), a_cell("k3"))}
+CELLS: dict[int, tuple[Cell, ...]] = {7: (a_cell("off"), a_cell("k3"))}
 
 
 def found(*sweeps: SweepRecord, cells: dict[int, tuple[Cell, ...]] = CELLS, **changes: str) -> Resumable | None:

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from monitor.cli import main
 from monitor.config.load import Loaded, load_config
+from monitor.config.model import Config
 from monitor.service.handover import hand_over
 from monitor.service.locks import Lock, daemon_lock_path, sweep_lock_path
 from monitor.service.statuses import server_of, sweep_on, sweeps_in_force
@@ -162,7 +163,7 @@ def test_a_sweep_whose_daemon_is_gone_stops_by_itself(loaded: Loaded) -> None:
 
 
 async def test_two_wishes_at_once_start_one_sweep_and_break_nothing(tmp_path: Path) -> None:
-    children = SweepChildren(tmp_path / "absent.toml")
+    children = SweepChildren(tmp_path / "absent.toml", Config())
     runs = (children.run("chat-8b", trigger="intent", who="me", now=False) for _ in range(2))
     assert sorted(await asyncio.gather(*runs)) == [2, 6]
     assert not children.busy("chat-8b")

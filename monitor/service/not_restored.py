@@ -1,0 +1,53 @@
+"""Looks for servers that a sweep left in one of its arms, and sees to it that everybody hears of them.
+
+Restoring itself is done by `restoring.py`; here it is only looked at, told and shown.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from monitor.alerts.not_restored import RULE, advance
+from monitor.config.model import Config
+from monitor.config.targets import pool_of
+from monitor.service.restoring import Restoring, journals_left
+from monitor.store.alerts import load_alert_states, save_not_restored
+from monitor.store.db import Store
+from monitor.values import AlertPhase, AlertState, Unrestored
+
+log = logging.getLogger(__name__)
+
+
+def unrestored(config: Config, store_path: Path, *, watched: bool) -> tuple[Unrestored, ...]:
+    """Endpoints whose server is not what production is meant to run.
+
+    With a daemon (`watched`) only those that somebody has tried to restore in vain; without one also those that nobody
+    will restore by himself.
+    """
+    live = {e.name: e.probe.live_arm for e in config.endpoint if e.probe is not None}
+    return tuple(
+        Unrestored(one.endpoint, one.reason, one.attempts, live.get(one.endpoint), str(one.journal))
+        for one in journals_left(store_path)
+        if one.not_restored or (not watched and one.state not in (Restoring.RESTORED, Restoring.IN_HAND))
+    )
+
+
+def tell_not_restored(
+    config: Config, store: Store, found: Sequence[Unrestored], now_s: float
+) -> Mapping[tuple[str, str], AlertState]:
+    """Advance the alert of every endpoint concerned and queue what is to be told; returns the states after it."""
+    pools = {e.name: pool_of(e) for e in config.endpoint}
+    left = {one.endpoint: one for one in found}
+    before = {name: state for (name, rule), state in load_alert_states(store).items() if rule == RULE}
+    active = {name for name, state in before.items() if state.phase is not AlertPhase.INACTIVE}
+    channels = [channel.name for channel in config.channel]
+    after: dict[tuple[str, str], AlertState] = {}
+    for name in sorted(active | set(left)):
+        state = before.get(name, AlertState(endpoint=name, rule=RULE))
+        after[name, RULE], event = advance(state, left.get(name), pools.get(name, name), now_s)
+        if event is not None:
+            log.critical("event=%s endpoint=%s title=%r", RULE, name, event.title)
+        save_not_restored(store, after[name, RULE], event, state.alert_id, channels, now_s)
+    return after
