@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from monitor.config.errors import ConfigError, Problem
+from monitor.config.errors import ArgumentError, ConfigError, Problem
 from monitor.config.ladder import resolve_ladder
 from monitor.config.load import Loaded
 from monitor.config.model import ArmConfig, EndpointConfig, ProbeConfig
@@ -78,8 +78,14 @@ def _chosen(path: Path, endpoint: EndpointConfig, probe: ProbeConfig, only: Sequ
     known = [arm.name for arm in endpoint.arm]
     for name in only:
         if name not in known:
-            raise _error(path, "--arm", f"{name} is no arm of {endpoint.name}", f"known: {', '.join(known)}")
-    return [arm for arm in endpoint.arm if not only or arm.name in only or arm.name == probe.baseline]
+            raise _asked(path, f"--arm {name}", f"is no arm of {endpoint.name}", f"known: {', '.join(known)}")
+    chosen = [arm for arm in endpoint.arm if not only or arm.name in only or arm.name == probe.baseline]
+    if only and len(chosen) < 2 <= len(known):
+        others = ", ".join(name for name in known if name != probe.baseline)
+        raise _asked(
+            path, f"--arm {probe.baseline}", "leaves nothing to compare the baseline with", f"add one of {others}"
+        )
+    return chosen
 
 
 def peak_concurrency(loaded: Loaded, endpoint: EndpointConfig, store: Store | None) -> float | None:
@@ -95,3 +101,7 @@ def peak_concurrency(loaded: Loaded, endpoint: EndpointConfig, store: Store | No
 
 def _error(path: Path, key: str, message: str, cure: str) -> ConfigError:
     return ConfigError((Problem(file=str(path), key=key, message=message, suggestion=cure, line=None),))
+
+
+def _asked(path: Path, key: str, message: str, cure: str) -> ConfigError:
+    return ArgumentError((Problem(file=str(path), key=key, message=message, suggestion=cure, line=None),))
