@@ -11,7 +11,7 @@ from statistics import fmean
 from probes.crossover.curves import rungs_of, usable
 from probes.values import Capacity, CurvePoint
 
-KV_FULL = 0.95
+KV_FULL = 0.90
 QUEUEING_SHARE = 0.10
 """Share of the requests in the system that wait when admission, not the ladder, sets the running batch."""
 

@@ -21,6 +21,7 @@ def cells_to_points(cells: Sequence[Cell]) -> list[CurvePoint]:
             limited=any(note.code == LIMITED for note in cell.notes),
             running=cell.running_mean,
             kv_usage=cell.kv_usage_max,
+            start=cell.start,
         )
         for cell in cells
         if cell.valid and cell.concurrency is not None and cell.output_tok_s is not None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from probes.crossover.noise import Floats, Noise, pooled_noise
+from probes.crossover.noise import NO_STARTS, Floats, Noise, StartNoise, pooled_noise, split_starts
 from probes.values import CurvePoint
 
 RUNG_STEP = math.log(1.06)
@@ -33,6 +33,8 @@ class Curve:
     noise: Noise
     limited_above: float | None
     """Concurrency of the last rung before admission limits; None where no limited rung continues the curve."""
+    start_noise: StartNoise = NO_STARTS
+    """What restarts add to the whole curve alike."""
 
     def at(self, log_x: Floats) -> tuple[Floats, Floats]:
         """Log tok/s and its variance from cell noise at `log_x`, which must lie inside the curve's own range."""
@@ -98,4 +100,9 @@ def fit_curve(arm: str, points: Sequence[CurvePoint]) -> Curve | None:
     if 0 <= last_free < len(rungs) - 1:
         limited_above = float(np.exp(np.mean(np.log([p.concurrency for p in free[last_free]]))))
     counts = np.array([len(r) for r in chosen], dtype=np.float64)
-    return Curve(arm, log_x, log_y, counts, pooled_noise(residuals), limited_above)
+    starts = [[p.start for p in rung if p.start is not None] for rung in chosen]
+    if all(len(known) == len(rung) for known, rung in zip(starts, chosen, strict=True)):
+        noise, start_noise = split_starts(residuals, starts)
+    else:
+        noise, start_noise = pooled_noise(residuals), NO_STARTS
+    return Curve(arm, log_x, log_y, counts, noise, limited_above, start_noise)

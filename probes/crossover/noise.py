@@ -20,7 +20,8 @@ PRIOR_DF = 4.0
 UNREPEATED_SIGMA = 0.025
 """Relative noise assumed for an arm without a single repeat."""
 COMMON_SIGMA = 0.025
-"""Relative noise of a ratio that repeats inside one run cannot see: restarts of a server differ by 2-3%."""
+"""Relative noise of a ratio that repeats inside one run cannot see: restarts of a server differ by 2-3%.
+Where starts were measured too (`split_starts`) it stays the least that is allowed for."""
 Z_BAND = 1.6449
 """Two-sided 90%: bands and intervals."""
 Z_STRONG = 2.3263
@@ -45,6 +46,50 @@ def pooled_noise(residuals: Sequence[Floats]) -> Noise:
     total = float(sum(float(np.sum(r * r)) for r in residuals if r.size > 1))
     df = PRIOR_DF + measured_df
     return Noise(float(np.sqrt((PRIOR_DF * PRIOR_SIGMA**2 + total) / df)), df, repeated=True)
+
+
+@dataclass(frozen=True, slots=True)
+class StartNoise:
+    """Variance of one arm's whole curve because its server was started anew, and what that rests on."""
+
+    variance: float
+    df: float
+
+
+NO_STARTS = StartNoise(0.0, PRIOR_DF)
+"""Of an arm that was measured on one start, or nobody knows on how many: only COMMON_SIGMA speaks for it."""
+
+
+def split_starts(residuals: Sequence[Floats], starts: Sequence[Sequence[int]]) -> tuple[Noise, StartNoise]:
+    """Split one arm's residuals (log, an array per rung, beside them the start of each) into cells and starts.
+
+    One-way analysis of variance. With r the residuals, m the points of a start, S starts and R rungs of N points:
+
+        within  = sum (r - mean of its start)^2 / (N - R - S + 1)
+        between = sum m (mean of the start)^2 / (S - 1)
+        variance of a start  = max(0, (between - within) / mean m)
+        variance of the curve = that, shrunk toward COMMON_SIGMA^2 / 2, over S
+
+    A ratio takes both arms' curve variance, but never less than COMMON_SIGMA^2.
+    """
+    r = np.concatenate([np.asarray(one) for one in residuals])
+    label = np.concatenate([np.asarray(one, dtype=np.int64) for one in starts])
+    names = np.unique(label)
+    if names.size < 2:
+        return pooled_noise(residuals), NO_STARTS
+    means = np.array([r[label == name].mean() for name in names])
+    points = np.array([np.count_nonzero(label == name) for name in names], dtype=np.float64)
+    own = r - means[np.searchsorted(names, label)]
+    within_df = float(max(0, r.size - len(residuals) - (names.size - 1)))
+    total = float(np.sum(own * own))
+    df = PRIOR_DF + within_df
+    cell = Noise(float(np.sqrt((PRIOR_DF * PRIOR_SIGMA**2 + total) / df)), df, repeated=True)
+    between = float(np.sum(points * means**2)) / (names.size - 1)
+    within = total / within_df if within_df else PRIOR_SIGMA**2
+    one_start = max(0.0, (between - within) / float(points.mean()))
+    start_df = PRIOR_DF + names.size - 1
+    shrunk = (PRIOR_DF * COMMON_SIGMA**2 / 2 + (names.size - 1) * one_start) / start_df
+    return cell, StartNoise(shrunk / names.size, float(start_df))
 
 
 def t_quantile(z: float, df: Floats) -> Floats:

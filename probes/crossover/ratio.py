@@ -60,10 +60,14 @@ def ratio_on(arm: Curve, base: Curve, grid: Floats) -> Ratio:
     stations = _stations(np.concatenate([arm.log_x, base.log_x]), grid[0], grid[-1])
     value, arm_var, base_var = _difference(arm, base, grid)
     bend_var = _bend_sd(arm, base, stations, grid) ** 2
-    rest = COMMON_SIGMA**2 + bend_var
-    variance = arm_var + base_var + rest
-    # Welch-Satterthwaite: only the two arms' own noise was estimated from few numbers.
-    df = variance**2 / (arm_var**2 / arm.noise.df + base_var**2 / base.noise.df)
+    arm_start, base_start = arm.start_noise, base.start_noise
+    start_var = arm_start.variance + base_start.variance
+    variance = arm_var + base_var + max(COMMON_SIGMA**2, start_var) + bend_var
+    # Welch-Satterthwaite: only the two arms' own noise, of cells and of starts, was estimated from few numbers.
+    few = arm_var**2 / arm.noise.df + base_var**2 / base.noise.df
+    if start_var > COMMON_SIGMA**2:
+        few = few + arm_start.variance**2 / arm_start.df + base_start.variance**2 / base_start.df
+    df = variance**2 / few
     sd = np.sqrt(variance)
     return Ratio(grid, value, t_quantile(Z_BAND, df) * sd, t_quantile(Z_STRONG, df) * sd, stations)
 

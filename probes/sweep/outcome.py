@@ -35,10 +35,6 @@ class SweepHooks(Protocol):
         ...
 
 
-class NotUp(Exception):
-    """An arm could not be brought up; the message says which, what was tried and what to do."""
-
-
 class BringUp(Protocol):
     """Turns the one server of a restart plan into an arm. Called before each pass, also where an arm follows itself."""
 
@@ -46,8 +42,9 @@ class BringUp(Protocol):
         """Return once the server is up as `arm`, started anew.
 
         May be cancelled at any await (a stop, the end of the budget); whoever made it restores the server afterwards.
-        Raises NotUp (the sweep ends with code 5) or ForeignTraffic (others' requests keep the server from draining:
-        the sweep backs off and asks again). Anything else goes through to the caller of the sweep.
+        Raises ArmMismatch where the arm does not come up (the sweep ends with code 5) or ForeignTraffic where others'
+        requests keep the server from draining (the sweep backs off and asks again). Anything else goes through to the
+        caller of the sweep.
         """
         ...
 

@@ -15,8 +15,6 @@ from probes.values import Cell
 
 LASTING = frozenset(
     {
-        "arm_drafting",
-        "arm_not_drafting",
         "no_usage",
         "token_mismatch",
         "prefix_hits",

@@ -1,36 +1,37 @@
-"""Runs one sweep from preflight to crossover over arms that are already up; it starts, restarts and stores nothing.
+"""Runs one sweep from preflight to crossover; it restarts servers only through the caller's hand and stores nothing.
 
 Everything leaves through the hooks and the outcome. One arm is loaded at a time.
 """
 
 from __future__ import annotations
 
-import asyncio
-import secrets
 import time
 from collections.abc import Coroutine, Sequence
-from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from probes.crossover import cells_to_points, estimate
 from probes.load.prompts import PromptSet, load_prompts
-from probes.load.records import Ending
-from probes.scrape.scrape import Scraper
-from probes.sweep.cell import SPREAD_GUESS_S, CellJob, make_loop, measure_cell
-from probes.sweep.climb import Climb
+from probes.sweep.answer import Refining, answer, with_refining
+from probes.sweep.backoff import until_quiet
+from probes.sweep.budget import Budget, cell_tokens, tokens_upper
+from probes.sweep.climb import Climb, disturbed
 from probes.sweep.guard import Stopped, guarded
+from probes.sweep.limits import ttft_note
 from probes.sweep.outcome import ABORTED, MEASURED, MISMATCH, BringUp, SweepHooks, SweepOutcome
-from probes.sweep.plan import ArmPlan, CellSlot, SweepPlan, warmup_rung
-from probes.sweep.preflight import ArmMismatch, Preflight, preflight
-from probes.sweep.shown import shown_url
-from probes.sweep.watch import ForeignTraffic, GaugeWatch, Reads
-from probes.values import Axis, Cell, Crossover
+from probes.sweep.plan import CellSlot, SweepPlan
+from probes.sweep.preflight import ArmMismatch
+from probes.sweep.refine import cells_left, next_round, refined
+from probes.sweep.resume import signature, usable
+from probes.sweep.stage import Stage
+from probes.sweep.watch import ForeignTraffic
+from probes.values import Cell, Crossover
 
 T = TypeVar("T")
-WARMUP_ORDER = -1
-WARMUP_POLL_S = 1.0
 SCRAPE_TIMEOUT_S = 4.0
 MAX_PAGE_BYTES = 16 * 1024 * 1024
+REDO_MAX = 3
+"""Times that one cell gives way to others; traffic that comes back each time is no passing disturbance."""
 
 
 async def run_sweep(
@@ -52,109 +53,221 @@ async def run_sweep(
     """
     if plan.restarts and bring_up is None:
         raise ValueError(
-            f"the arms of {plan.endpoint} are brought up by restarts, and there is nothing to restart with"
+            f"the arms of {plan.endpoint} are brought up by restarts, and nothing was given to restart with"
         )
     prompts = load_prompts(plan.load.prompts)
-    return await _Sweep(plan, hooks, prompts, timeout_s, max_bytes).run()
+    stage = Stage(plan, prompts, bring_up, timeout_s=timeout_s, max_bytes=max_bytes)
+    return await _Sweep(plan, hooks, prompts, stage, usable(plan, resume)).run()
+
+
+class _Spent(Stopped):
+    """Minutes or tokens are spent; only new minutes come with another night."""
+
+    def __init__(self, reason: str, *, resumable: bool) -> None:
+        super().__init__(reason)
+        self.resumable = resumable
 
 
 class _Sweep:
-    """One sweep's moving parts: the score, the scrapers and the clock of its budget."""
+    """One sweep's moving parts: the score, the stage and the budget."""
 
-    def __init__(self, plan: SweepPlan, hooks: SweepHooks, prompts: PromptSet, timeout_s: float, max_bytes: int):
-        self._plan = plan
-        self._hooks = hooks
-        self._prompts = prompts
-        self._timeout_s, self._max_bytes = timeout_s, max_bytes
-        self._nonce = secrets.token_hex(4)
-        self._climb = Climb(plan)
-        self._arms = {arm.name: arm for arm in plan.arms}
-        self._seen: Preflight | None = None
-        self._request_s: dict[str, float | None] = {}
-        self._end_s = time.monotonic() + 60 * plan.max_minutes
+    def __init__(
+        self, plan: SweepPlan, hooks: SweepHooks, prompts: PromptSet, stage: Stage, resumed: Sequence[Cell]
+    ) -> None:
+        self._plan, self._hooks, self._prompts, self._stage = plan, hooks, prompts, stage
+        self._climb = Climb(plan, resumed)
+        self._budget = Budget(plan, time.monotonic(), resumed)
+        self._first_start = 1 + max((cell.start for cell in resumed if cell.start is not None), default=-1)
+        self._starts = 0
+        self._up: int | None = None
+        self._warm: set[str] = set()
+        self._phase = "cells"
+        self._backoffs = 0
+        self._redone: dict[CellSlot, int] = {}
+        self._ladder_done = False
+        self._refining = Refining()
 
     async def run(self) -> SweepOutcome:
         try:
+            return await self._run()
+        finally:
+            await self._stage.aclose()
+
+    async def _run(self) -> SweepOutcome:
+        reason = ""
+        try:
             self._progress("preflight")
-            look = preflight(self._plan, timeout_s=self._timeout_s, max_bytes=self._max_bytes)
-            self._seen = await self._guarded(look)
-            async with AsyncExitStack() as stack:
-                scrapers: dict[str, Reads] = {}
-                for arm in self._plan.arms:
-                    scraper = Scraper(arm.target, timeout_s=self._timeout_s, max_bytes=self._max_bytes)
-                    stack.push_async_callback(scraper.aclose)
-                    scrapers[arm.name] = scraper
-                await self._warm_up(scrapers, self._seen)
-                await self._measure(scrapers, self._seen)
-        except ArmMismatch as mismatch:
-            return self._outcome("arm_mismatch", str(mismatch), MISMATCH)
-        except (Stopped, ForeignTraffic) as stop:
-            return self._outcome("aborted", str(stop), ABORTED)
+            await self._guarded(self._stage.open())
+            await self._warm_all()
+            await self._measure()
+            self._ladder_done = True
+            await self._refine()
+        except (ArmMismatch, Stopped, ForeignTraffic) as end:
+            reason = await self._with_rest(end)
+            if not self._ladder_done:
+                return self._broken_off(end, reason)
+            self._refining = replace(self._refining, stopped=str(end))
+            reason = f"the ladder is measured, refining it was broken off: {reason}"
         if problem := self._climb.no_answer():
             return self._outcome("failed", problem, MISMATCH)
         self._progress("estimate")
-        return self._outcome("measured", "", MEASURED, self._estimate())
+        found = with_refining(self._plan, self._answer(), self._climb.cells, self._refining)
+        return self._outcome("measured", reason, MEASURED, found)
 
-    def _estimate(self) -> Crossover:
-        points = cells_to_points(self._climb.cells)
-        return estimate(points, baseline=self._plan.baseline, axis=Axis.CONCURRENCY_PER_ENGINE)
+    def _broken_off(self, end: Exception, reason: str) -> SweepOutcome:
+        if isinstance(end, ArmMismatch):
+            return self._outcome("arm_mismatch", reason, MISMATCH)
+        outcome = self._outcome("aborted", reason, ABORTED)
+        if isinstance(end, _Spent):
+            return replace(outcome, cause="budget", resumable=end.resumable)
+        return replace(outcome, cause="traffic" if isinstance(end, ForeignTraffic) else "stop", resumable=True)
 
-    async def _warm_up(self, scrapers: dict[str, Reads], seen: Preflight) -> None:
-        for arm in self._plan.arms if self._plan.warmup_s > 0 else ():
-            self._progress("warmup", note=f"arm {arm.name}")
-            slot = CellSlot(arm.name, warmup_rung(self._plan), 0, WARMUP_ORDER)
-            await self._guarded(self._warm_arm(self._job(slot, arm, seen), scrapers[arm.name]))
+    async def _with_rest(self, end: Exception) -> str:
+        """Why it ended, and whether the server went on running what we had asked of it."""
+        foreign = end.foreign if isinstance(end, ForeignTraffic) else 0.0
+        left = await self._stage.see_settled(max(foreign, self._plan.max_foreign))
+        return str(end) if left is None else f"{end}; {left}"
 
-    async def _warm_arm(self, job: CellJob, scraper: Reads) -> None:
-        """Load that is thrown away; it also shows at once where an arm refuses requests."""
-        loop = make_loop(job)
-        watch = GaugeWatch(scraper, loop, job.arm.name, job.max_foreign)
-        end_s = time.monotonic() + self._plan.warmup_s
-        try:
-            await loop.warm()
-            loop.start(SPREAD_GUESS_S)
-            while (left_s := end_s - time.monotonic()) > 0:
-                await asyncio.sleep(min(left_s, WARMUP_POLL_S))
-                await watch.look()
-            times = sorted(r.end_s - r.launched_s for r in loop.records if r.ending is Ending.OK)
-            self._request_s[job.arm.name] = times[len(times) // 2] if times else None
-            errors = [record.error for record in loop.records if record.ending is Ending.ERROR]
-        finally:
-            await loop.aclose()
-        if errors and not times:
-            raise ArmMismatch(f"arm {job.arm.name} at {shown_url(job.arm.target.url)} answers no request: {errors[-1]}")
+    async def _warm_all(self) -> None:
+        """Arms at addresses of their own are warmed before the first cell; restarted ones after each start."""
+        slot = self._climb.next()
+        if slot is None or self._plan.restarts:
+            return
+        self._afford((slot,))
+        for arm in self._plan.arms:
+            while self._climb.waits_for(arm.name) and arm.name not in self._warm:
+                try:
+                    await self._make_warm(arm.name)
+                except ForeignTraffic as seen:
+                    await self._back_off(None, seen)
 
-    async def _measure(self, scrapers: dict[str, Reads], seen: Preflight) -> None:
+    async def _make_warm(self, arm: str) -> None:
+        if arm in self._warm:
+            return
+        if self._plan.warmup_s > 0:
+            self._progress("warmup", note=f"arm {arm}")
+            try:
+                await self._guarded(self._stage.warm(self._stage.arms[arm]))
+            finally:
+                self._budget.spend(self._stage.take_tokens())
+        self._warm.add(arm)
+
+    async def _measure(self) -> None:
         while (slot := self._climb.next()) is not None:
-            self._progress("cells", slot)
-            job = self._job(slot, self._arms[slot.arm], seen)
-            started_s = time.monotonic()
-            cell = await self._guarded(measure_cell(job, scrapers[slot.arm]))
-            self._climb.finish(cell, time.monotonic() - started_s)
+            self._afford((slot,))
+            try:
+                await self._get_ready(slot)
+                cell, took_s = await self._cell(slot)
+            except ForeignTraffic as seen:
+                await self._back_off(slot, seen)
+                continue
+            self._climb.finish(cell, took_s)
             self._hooks.on_cell(cell)
             if problem := self._climb.hopeless():
                 raise ArmMismatch(problem)
+            others = disturbed(cell)
+            if others is not None and self._plan.backoff_s > 0:
+                self._climb.again(slot)
+                await self._back_off(slot, ForeignTraffic(f"arm {slot.arm}: {others}", slot.arm, 0.0))
 
-    def _job(self, slot: CellSlot, arm: ArmPlan, seen: Preflight) -> CellJob:
-        return CellJob(
-            slot=slot,
-            arm=arm,
-            model=seen.models[arm.name],
-            cell_s=self._plan.cell_s,
-            load=self._plan.load,
-            prompts=self._prompts,
-            nonce=self._nonce,
-            max_foreign=self._plan.max_foreign,
-            request_s=self._climb.request_s(arm.name) or self._request_s.get(arm.name),
+    async def _get_ready(self, slot: CellSlot) -> None:
+        """Bring the arm up where its cells need a start of their own, and warm it."""
+        if slot.start is not None and slot.start != self._up:
+            self._up = None
+            self._warm.discard(slot.arm)
+            self._progress("restart", slot, f"arm {slot.arm}, start {self._starts + 1} of this sweep")
+            began_s = time.monotonic()
+            await self._guarded(self._stage.start(self._stage.arms[slot.arm]))
+            self._climb.started(time.monotonic() - began_s + self._plan.warmup_s)
+            self._starts += 1
+            self._up = slot.start
+        await self._make_warm(slot.arm)
+
+    def _afford(self, slots: Sequence[CellSlot]) -> None:
+        if problem := self._budget.out_of_tokens(self._climb.cells, slots):
+            raise _Spent(problem, resumable=False)
+
+    async def _cell(self, slot: CellSlot) -> tuple[Cell, float]:
+        self._progress(self._phase, slot)
+        began_s = time.monotonic()
+        spent = tokens_upper(self._plan, self._climb.cells, slot)
+        try:
+            request_s = self._climb.request_s(slot.arm, slot.rung)
+            cell = await self._guarded(self._stage.measure(slot, request_s))
+            spent = cell_tokens(self._plan, cell)
+        finally:
+            # Nobody counted what a cell that broke off made, so it counts for the most it can have been.
+            self._budget.spend(spent)
+        start = None if slot.start is None else self._first_start + self._starts - 1
+        late = ttft_note(cell, self._plan.max_ttft_s)
+        notes = cell.notes if late is None else (*cell.notes, late)
+        return replace(cell, start=start, notes=notes), time.monotonic() - began_s
+
+    async def _back_off(self, slot: CellSlot | None, seen: ForeignTraffic) -> None:
+        """Give way and wait until every arm has been left alone. Raises ForeignTraffic where that does not come."""
+        if self._plan.backoff_s <= 0:
+            raise seen
+        if slot is not None:
+            self._redone[slot] = self._redone.get(slot, 0) + 1
+            if self._redone[slot] > REDO_MAX:
+                raise ForeignTraffic(f"{seen}; it came back each of {REDO_MAX} times", seen.arm, seen.foreign)
+        self._backoffs += 1
+        now_s = time.monotonic()
+        until_s = min(now_s + self._plan.backoff_s, self._budget.end_s)
+        clock = datetime.now(UTC).astimezone() + timedelta(seconds=until_s - now_s)
+        wait = f"waiting for {self._plan.quiet_s:g} s of quiet, until {clock:%H:%M} at the latest"
+        self._progress("backoff", slot, f"{seen}; all streams are closed, {wait}")
+        quiet = await self._guarded(
+            until_quiet(
+                self._stage.scrapers,
+                max_foreign=self._plan.max_foreign,
+                quiet_s=self._plan.quiet_s,
+                until_s=until_s,
+            )
         )
+        if not quiet:
+            waited = f"it did not stay quiet for {self._plan.quiet_s:g} s within {(until_s - now_s) / 60:.3g} minutes"
+            raise ForeignTraffic(f"{seen}; {waited}", seen.arm, seen.foreign)
+
+    async def _refine(self) -> None:
+        if self._plan.refine_octaves <= 0 or self._climb.no_answer():
+            return
+        self._phase = "refine"
+        self._refining = Refining(before=self._answer())
+        while True:
+            cells, found = self._climb.cells, self._answer()
+            round_ = next_round(self._plan, cells, found, self._climb.next_order, self._climb.next_start)
+            if round_ is None:
+                return
+            if stopped := self._no_room_for(round_.slots):
+                self._refining = replace(self._refining, stopped=stopped)
+                return
+            self._climb.add(round_.slots)
+            await self._measure()
+
+    def _no_room_for(self, slots: Sequence[CellSlot]) -> str | None:
+        left = cells_left(self._plan, self._climb.cells)
+        if len(slots) > left:
+            return "refinement adds no more cells than the ladder had"
+        needed_s = self._climb.seconds_for(slots)
+        late = None if needed_s is None else self._budget.too_short_for(needed_s, time.monotonic())
+        return late or self._budget.out_of_tokens(self._climb.cells, slots)
+
+    def _answer(self) -> Crossover:
+        return answer(self._plan, self._climb.cells, self._climb.tops)
 
     async def _guarded(self, work: Coroutine[Any, Any, T]) -> T:
-        return await guarded(work, self._stop_reason)
+        try:
+            return await guarded(work, self._stop_reason)
+        except Stopped as stop:
+            if self._budget.out_of_time(time.monotonic()):
+                raise _Spent(str(stop), resumable=True) from None
+            raise
 
     def _stop_reason(self) -> str | None:
-        if time.monotonic() > self._end_s:
+        if late := self._budget.out_of_time(time.monotonic()):
             climb = self._climb
-            return f"the budget of {self._plan.max_minutes:g} minutes ran out after {climb.done} of {climb.total} cells"
+            return f"{late} after {climb.done} of {climb.total} cells"
         return self._hooks.stop_requested()
 
     def _progress(self, phase: str, slot: CellSlot | None = None, note: str = "") -> None:
@@ -162,7 +275,7 @@ class _Sweep:
 
     def _outcome(self, outcome: str, reason: str, code: int, crossover: Crossover | None = None) -> SweepOutcome:
         self._progress("done", note=reason)
-        seen = self._seen
+        seen = self._stage.seen
         return SweepOutcome(
             outcome=outcome,
             reason=reason,
@@ -173,4 +286,9 @@ class _Sweep:
             arm_k=seen.arm_k if seen else {},
             cache_config=seen.cache_config if seen else {},
             prompts_sha256=self._prompts.sha256,
+            tokens=self._budget.tokens,
+            backoffs=self._backoffs,
+            refined_cells=len(refined(self._plan, self._climb.cells)),
+            starts=self._starts,
+            signature=signature(self._plan),
         )

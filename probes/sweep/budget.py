@@ -1,0 +1,68 @@
+"""Keeps count of what a sweep may still spend, minutes and output tokens; pure, with the clock as an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probes.sweep.plan import STREAM_TOK_S_UPPER, TOKEN_S_GUESS, CellSlot, SweepPlan
+from probes.values import Cell
+
+MORE_THAN_SEEN = 1.1
+"""Slack over what a cell of the same arm made per client: answers differ in length from cell to cell."""
+
+
+class Budget:
+    """Of one sweep that began at `now_s` (monotonic); `tokens` is what has been spent so far."""
+
+    def __init__(self, plan: SweepPlan, now_s: float, resumed: Sequence[Cell] = ()) -> None:
+        self._plan = plan
+        self.end_s = now_s + 60 * plan.max_minutes
+        self.tokens = sum(cell_tokens(plan, cell) for cell in resumed)
+
+    def spend(self, tokens: int) -> None:
+        """Output tokens that were made for this sweep."""
+        self.tokens += tokens
+
+    def out_of_time(self, now_s: float) -> str | None:
+        """Why the minutes are over, or None while they are not."""
+        return f"the budget of {self._plan.max_minutes:g} minutes ran out" if now_s > self.end_s else None
+
+    def too_short_for(self, seconds: float, now_s: float) -> str | None:
+        """Why something of `seconds` would not end within the minutes, or None where it would."""
+        if now_s + seconds <= self.end_s:
+            return None
+        return f"of {self._plan.max_minutes:g} minutes {max(0.0, self.end_s - now_s) / 60:.1f} are left"
+
+    def out_of_tokens(self, cells: Sequence[Cell], slots: Sequence[CellSlot]) -> str | None:
+        """Why the tokens do not suffice for the next cells, or None where they do."""
+        limit = self._plan.max_total_tokens
+        if limit is None:
+            return None
+        needed = sum(tokens_upper(self._plan, cells, slot) for slot in slots)
+        if self.tokens + needed <= limit:
+            return None
+        return (
+            f"the budget of {limit} output tokens holds no further cell: {self.tokens} are spent, up to {needed} needed"
+        )
+
+
+def cell_tokens(plan: SweepPlan, cell: Cell) -> int:
+    """Output tokens of a finished cell: the server's count, else the client's, else the most it can have been."""
+    if cell.server_tokens is not None:
+        return int(cell.server_tokens)
+    return _blind_upper(plan, cell.rung) if cell.client_tokens is None else cell.client_tokens
+
+
+def tokens_upper(plan: SweepPlan, cells: Sequence[Cell], slot: CellSlot) -> int:
+    """The most tokens the next cell can make: a stream is never faster for having more beside it."""
+    below = [c for c in cells if c.arm == slot.arm and c.rung <= slot.rung and cell_tokens(plan, c) > 0]
+    if not below:
+        return _blind_upper(plan, slot.rung)
+    nearest = max(c.rung for c in below)
+    per_client = max(cell_tokens(plan, c) / c.rung for c in below if c.rung == nearest)
+    return int(MORE_THAN_SEEN * per_client * slot.rung)
+
+
+def _blind_upper(plan: SweepPlan, rung: int) -> int:
+    around_s = min(2 * TOKEN_S_GUESS * plan.load.max_tokens, 4 * plan.cell_s)
+    return int(rung * (plan.cell_s + around_s) * STREAM_TOK_S_UPPER)
