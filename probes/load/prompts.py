@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,8 @@ class Prompt:
 
     text: str | None = None
     messages: tuple[Mapping[str, Any], ...] | None = None
+    kind: str | None = None
+    """What it asks for (code, chat, ...), where the file says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +43,15 @@ class PromptSet:
 
     source: str
     sha256: str
-    """Of the file's bytes."""
+    """Of the file's bytes; of the built-in set, of its prompts and passages."""
     prompts: tuple[Prompt, ...]
+    passages: tuple[str, ...] = ()
+    """Texts that prompts may be lengthened with; none but the built-in set has any."""
+
+    @property
+    def kinds(self) -> Mapping[str, int]:
+        """How many prompts there are of each kind, the most frequent first; those without a kind count as "other"."""
+        return dict(Counter(prompt.kind or "other" for prompt in self.prompts).most_common())
 
 
 def load_prompts(spec: str) -> PromptSet:
@@ -49,12 +60,22 @@ def load_prompts(spec: str) -> PromptSet:
     Raises PromptFileError.
     """
     if spec == BUILTIN:
-        return parse_prompts(BUILTIN, files("probes.load").joinpath("prompts.jsonl").read_bytes())
+        return _builtin()
     try:
         data = Path(spec).read_bytes()
     except OSError as error:
         raise PromptFileError(spec, None, f"cannot be read: {error.strerror or error}") from None
     return parse_prompts(spec, data)
+
+
+@cache
+def _builtin() -> PromptSet:
+    """Read once: every process that sends a share of the load asks for it."""
+    folder = files("probes.load")
+    prompts, passages = folder.joinpath("prompts.jsonl").read_bytes(), folder.joinpath("passages.jsonl").read_bytes()
+    texts = tuple(json.loads(line)["text"] for line in passages.splitlines())
+    digest = hashlib.sha256(prompts + passages).hexdigest()
+    return replace(parse_prompts(BUILTIN, prompts), sha256=digest, passages=texts)
 
 
 def parse_prompts(source: str, data: bytes) -> PromptSet:
@@ -78,17 +99,19 @@ def parse_prompts(source: str, data: bytes) -> PromptSet:
 def _prompt(value: object) -> Prompt:
     if not isinstance(value, dict):
         raise ValueError('must be an object such as {"prompt": "..."}')
-    text, messages = value.get("prompt"), value.get("messages")
+    text, messages, kind = value.get("prompt"), value.get("messages"), value.get("kind")
+    if kind is not None and not isinstance(kind, str):
+        raise ValueError('"kind" must be text where it is given')
     if (text is None) == (messages is None):
         raise ValueError('must hold exactly one of "prompt" and "messages"')
     if messages is None:
         if not isinstance(text, str) or not text.strip():
             raise ValueError('"prompt" must be text and not empty')
-        return Prompt(text=text)
+        return Prompt(text=text, kind=kind)
     if not isinstance(messages, list) or not messages:
         raise ValueError('"messages" must be a list with at least one message')
     for message in messages:
         good = isinstance(message, dict) and isinstance(message.get("role"), str)
         if not good or not isinstance(message.get("content"), str | list):
             raise ValueError('every message needs a "role" and a "content" (text or a list of parts)')
-    return Prompt(messages=tuple(messages))
+    return Prompt(messages=tuple(messages), kind=kind)

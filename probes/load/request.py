@@ -1,4 +1,4 @@
-"""Builds the body of one salted request, so that every arm gets the same prompts and no arm a prefix-cache hit.
+"""Builds the body of one salted request, so that every arm gets the same prompts and the same prefix-cache hits.
 
 Sends nothing. Sampling keys go in only where the user set them; never `min_p` or `logit_bias`, which vLLM refuses
 only when speculation is on.
@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from probes.load.prompts import Prompt, PromptSet
+from probes.load.compose import Library, fit
+from probes.load.opening import Opening, content_chars, materials
+from probes.load.prompts import BUILTIN, Prompt, PromptSet, load_prompts
+from probes.load.recipe import Form, recipes
+
+PLAIN = Form()
+_OF_CELL = -1
+"""Stands for no request: the index in the salt of what all requests of a cell share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,8 @@ class Body:
     """Below the API path: `/completions` or `/chat/completions`."""
     content: bytes
     chat: bool
+    chars: int = 0
+    """Of prompt text, salts included; with the server's count of its tokens it tells characters per token."""
 
 
 def salt(nonce: str, order: int, index: int) -> str:
@@ -44,17 +52,8 @@ def salt(nonce: str, order: int, index: int) -> str:
     return hashlib.blake2b(f"{nonce}:{order}:{index}".encode(), digest_size=4).hexdigest()
 
 
-def prompt_order(count: int, seed: int, rung: int, repeat: int) -> Iterator[int]:
-    """Endless prompt positions: a new shuffle each pass, the same in every arm for one rung and repeat."""
-    shuffle = random.Random(f"{seed}:{rung}:{repeat}")
-    positions = list(range(count))
-    while True:
-        shuffle.shuffle(positions)
-        yield from positions
-
-
-def make_body(prompt: Prompt, model: str, sampling: Sampling, mark: str) -> Body:
-    """The JSON of one streaming request with `mark` as its very first text."""
+def make_body(prompt: Prompt, model: str, sampling: Sampling, opening: Opening) -> Body:
+    """The JSON of one streaming request whose very first text is the opening."""
     body: dict[str, Any] = {
         "model": model,
         "stream": True,
@@ -66,19 +65,21 @@ def make_body(prompt: Prompt, model: str, sampling: Sampling, mark: str) -> Body
     if sampling.top_p is not None:
         body["top_p"] = sampling.top_p
     if prompt.messages is not None:
-        body["messages"] = _salted_messages(prompt.messages, mark)
-        return Body("/chat/completions", json.dumps(body).encode(), chat=True)
-    body["prompt"] = f"{mark} {prompt.text}"
-    return Body("/completions", json.dumps(body).encode(), chat=False)
+        messages = _opened_messages(prompt.messages, opening)
+        body["messages"] = messages
+        return Body("/chat/completions", json.dumps(body).encode(), True, sum(map(content_chars, messages)))
+    text = opening.before(prompt.text or "")
+    body["prompt"] = text
+    return Body("/completions", json.dumps(body).encode(), False, len(text))
 
 
-def _salted_messages(messages: Sequence[Mapping[str, Any]], mark: str) -> list[dict[str, Any]]:
+def _opened_messages(messages: Sequence[Mapping[str, Any]], opening: Opening) -> list[dict[str, Any]]:
     first, *rest = (dict(message) for message in messages)
     content = first["content"]
     if isinstance(content, str):
-        first["content"] = f"{mark} {content}"
+        first["content"] = opening.before(content)
     else:
-        first["content"] = [{"type": "text", "text": mark}, *content]
+        first["content"] = [{"type": "text", "text": opening.alone()}, *content]
     return [first, *rest]
 
 
@@ -98,22 +99,42 @@ class Series:
 class RequestSource:
     """Hands out the requests of one cell in launch order."""
 
-    def __init__(self, prompts: PromptSet, model: str, sampling: Sampling, series: Series) -> None:
+    def __init__(self, prompts: PromptSet, model: str, sampling: Sampling, series: Series, form: Form = PLAIN) -> None:
         self._prompts = prompts.prompts
         self._model = model
         self._sampling = sampling
         self._series = series
-        self._positions = prompt_order(len(self._prompts), series.seed, series.rung, series.repeat)
+        self._library = Library(prompts.passages or load_prompts(BUILTIN).passages)
+        self._recipes = recipes(
+            materials(prompts.prompts),
+            form,
+            sampling.max_tokens,
+            series.seed,
+            series.rung,
+            series.repeat,
+            fitted=bool(prompts.passages),
+        )
+        self._shared_mark = salt(series.nonce, series.order, _OF_CELL)
         self._index = 0
 
     def skip(self) -> None:
         """Pass over the next request without building it: another process of this load sends it."""
         self._index += 1
-        next(self._positions)
+        next(self._recipes)
 
     def next(self) -> tuple[int, str, Body]:
         """Index, request id and body of the next request."""
         index, self._index = self._index, self._index + 1
-        prompt = self._prompts[next(self._positions)]
-        body = make_body(prompt, self._model, self._sampling, salt(self._series.nonce, self._series.order, index))
-        return index, f"specwatch-{self._series.nonce}-{self._series.order}-{index}", body
+        recipe, series = next(self._recipes), self._series
+        prompt = self._prompts[recipe.position]
+        if recipe.own_chars is not None and prompt.text is not None:
+            prompt = replace(prompt, text=fit(prompt.text, recipe.own_chars, self._library, recipe.passage))
+        opening = Opening(
+            mark=salt(series.nonce, series.order, index),
+            shared_mark=self._shared_mark,
+            shared_chars=recipe.shared_chars,
+            common_chars=recipe.common_chars,
+            library=self._library,
+        )
+        body = make_body(prompt, self._model, replace(self._sampling, max_tokens=recipe.max_tokens), opening)
+        return index, f"specwatch-{series.nonce}-{series.order}-{index}", body

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from probes.load.recipe import Form
 from probes.load.request import Sampling
-from probes.load.shape import LengthShape
+from probes.load.shape import CHARS_PER_TOKEN, LengthShape
 from probes.values import CurvePoint, Target
 
 STREAM_TOK_S_UPPER = 200.0
@@ -46,6 +47,16 @@ class LoadSpec:
     """Prompt and output lengths to imitate; None sends the prompts as they are."""
     prefix_hit_target: float = 0.0
     """Share of prompt tokens that should come from the prefix cache, 0..1."""
+    chars_per_token: float | None = None
+    """Of the servers' vocabulary, once the sweep has seen it count; None takes what is usual for English."""
+    max_model_len: int | None = None
+    """Most tokens of prompt and answer together, where the servers say so."""
+
+    @property
+    def form(self) -> Form:
+        """How each request is made to look like real traffic."""
+        usual = CHARS_PER_TOKEN if self.chars_per_token is None else self.chars_per_token
+        return Form(self.shape, self.prefix_hit_target, usual, self.max_model_len)
 
     @property
     def sampling(self) -> Sampling:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from itertools import islice
 
+from probes.load.opening import Opening
 from probes.load.prompts import Prompt, parse_prompts
-from probes.load.request import RequestSource, Sampling, Series, make_body, prompt_order, salt
+from probes.load.recipe import prompt_order
+from probes.load.request import RequestSource, Sampling, Series, make_body, salt
 
 PROMPTS = parse_prompts("t", b"\n".join(b'{"prompt": "p%d"}' % i for i in range(10)))
 
@@ -37,7 +39,7 @@ def test_each_pass_uses_every_prompt_once_and_seeds_change_the_order() -> None:
 
 
 def test_a_text_prompt_goes_to_completions_with_the_salt_first() -> None:
-    body = make_body(Prompt(text="hello"), "m", Sampling(64), "abcd")
+    body = make_body(Prompt(text="hello"), "m", Sampling(64), Opening("abcd"))
     assert body.path == "/completions"
     assert json.loads(body.content) == {
         "model": "m",
@@ -49,13 +51,13 @@ def test_a_text_prompt_goes_to_completions_with_the_salt_first() -> None:
 
 
 def test_sampling_is_sent_where_set() -> None:
-    body = json.loads(make_body(Prompt(text="x"), "m", Sampling(8, 0.0, 0.9), "s").content)
+    body = json.loads(make_body(Prompt(text="x"), "m", Sampling(8, 0.0, 0.9), Opening("s")).content)
     assert (body["temperature"], body["top_p"]) == (0.0, 0.9)
 
 
 def test_messages_go_to_chat_salted_in_the_first_message() -> None:
     messages = ({"role": "system", "content": "be kind"}, {"role": "user", "content": "hi"})
-    body = make_body(Prompt(messages=messages), "m", Sampling(8), "abcd")
+    body = make_body(Prompt(messages=messages), "m", Sampling(8), Opening("abcd"))
     assert body.path == "/chat/completions"
     sent = json.loads(body.content)["messages"]
     assert [message["content"] for message in sent] == ["abcd be kind", "hi"]
@@ -64,7 +66,7 @@ def test_messages_go_to_chat_salted_in_the_first_message() -> None:
 
 def test_a_message_of_parts_gets_the_salt_as_its_first_part() -> None:
     parts = [{"type": "text", "text": "hi"}]
-    body = make_body(Prompt(messages=({"role": "user", "content": parts},)), "m", Sampling(8), "abcd")
+    body = make_body(Prompt(messages=({"role": "user", "content": parts},)), "m", Sampling(8), Opening("abcd"))
     assert json.loads(body.content)["messages"][0]["content"] == [{"type": "text", "text": "abcd"}, *parts]
 
 
