@@ -100,13 +100,13 @@ class Flight:
             self.first_s = self.seen_s
 
     def _read_tail(self) -> bool:
-        """True where the stream said that it is done."""
+        """True where the stream said that it is done. From the end, and no further than needed: JSON is slow."""
         done = False
         for at_s, block in reversed(self._tail):
             for payload in reversed(events_of(block)):
                 if payload == DONE:
                     done = True
-                else:
+                elif self.output_tokens is None or self.last_s is None or self.finish is None:
                     self._read_last(_json(payload), at_s)
         return done
 

@@ -18,6 +18,7 @@ from probes.load.wire.words import failed
 from probes.values import Target
 
 CONNECT_TIMEOUT_S = 10.0
+READ_BYTES = 64 * 1024
 
 
 class ConnectFault(Exception):
@@ -35,11 +36,12 @@ def tls_context(target: Target) -> ssl.SSLContext:
 
 
 class Connector:
-    """Makes wires to one address; the name is resolved once, and again after a failure."""
+    """Makes wires to one address for one event loop; the name is resolved once, and again after a failure."""
 
     def __init__(self, address: Address, context: ssl.SSLContext | None, mono: Callable[[], float]) -> None:
         self._address, self._context, self._mono = address, context, mono
         self._hosts: Sequence[str] = ()
+        self._buffer = memoryview(bytearray(READ_BYTES))
 
     async def open(self) -> Wire:
         """Raises ConnectFault."""
@@ -69,7 +71,7 @@ class Connector:
     async def _connect(self, host: str) -> Wire:
         address = self._address
         _, wire = await asyncio.get_running_loop().create_connection(
-            lambda: Wire(address.shown, self._mono, tls=self._context is not None),
+            lambda: Wire(address.shown, self._buffer, self._mono, tls=self._context is not None),
             host,
             address.port,
             ssl=self._context,
