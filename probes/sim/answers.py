@@ -74,12 +74,13 @@ class Templates:
         return framed.replace(_ID.encode(), b"%b", 1).replace(b"%d" % _CREATED, b"%d", 1)
 
 
-def usage_of(request: Request) -> dict[str, object]:
-    """Token counts as the API gives them."""
+def usage_of(request: Request, factor: float = 1.0) -> dict[str, object]:
+    """Token counts as the API gives them; `factor` makes a liar of it."""
+    generated = round(request.generated * factor)
     return {
         "prompt_tokens": request.prompt_tokens,
-        "total_tokens": request.prompt_tokens + request.generated,
-        "completion_tokens": request.generated,
+        "total_tokens": request.prompt_tokens + generated,
+        "completion_tokens": generated,
         "prompt_tokens_details": None,
     }
 
@@ -87,9 +88,18 @@ def usage_of(request: Request) -> dict[str, object]:
 class Answer:
     """One client's answer in the making."""
 
-    __slots__ = ("_ask", "_connection", "_created", "_frames", "_ident", "_started", "_templates")
+    __slots__ = ("_ask", "_connection", "_created", "_frames", "_ident", "_started", "_templates", "_usage_factor")
 
-    def __init__(self, connection: Connection, ask: Ask, templates: Templates, ident: str, created: int) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        ask: Ask,
+        templates: Templates,
+        ident: str,
+        created: int,
+        usage_factor: float | None = 1.0,
+    ) -> None:
+        self._usage_factor = usage_factor
         self._connection = connection
         self._ask = ask
         self._templates = templates
@@ -116,7 +126,12 @@ class Answer:
         if reason is None:
             self._connection.write(data)
             return
-        if self._ask.include_usage:
-            data += self._templates.usage_frame(usage_of(request)) % gaps
+        if self._ask.include_usage and self._usage_factor is not None:
+            data += self._templates.usage_frame(usage_of(request, self._usage_factor)) % gaps
         self._connection.write(data + self._templates.done)
+        self._connection.end()
+
+    def cut(self) -> None:
+        """End a stream in its middle, properly framed (a fault for tests)."""
+        self._connection.write(LAST_CHUNK)
         self._connection.end()

@@ -13,7 +13,7 @@ from probes.sim.engine import Engine, Output
 from probes.sim.faults import Faults
 from probes.sim.model import OUTPUT_TOKENS, PROMPT_TOKENS
 from probes.sim.request import Request, prefix_hashes
-from probes.sim.spec import SimSpec
+from probes.sim.spec import BLOCK_TOKENS, SimSpec
 
 Sink = Callable[[Request, int, str | None], None]
 
@@ -26,6 +26,7 @@ class Backend:
         self.faults = Faults()
         self.started_at_s = time.time()
         self.starts = 0
+        self._drifts_from_s = loop.time()
         self._arm_k = spec.k
         self._loop = loop
         self._homes: dict[Request, Driver] = {}
@@ -59,9 +60,11 @@ class Backend:
         sink: Sink,
     ) -> Request:
         """Queue a request on the engine with the least to do; `sink` hears of every step."""
-        driver = min(self.drivers, key=lambda d: 4 * len(d.engine.waiting) + len(d.engine.running))
+        driver = self.drivers[0]
+        if not self.faults.uneven:
+            driver = min(self.drivers, key=lambda d: 4 * len(d.engine.waiting) + len(d.engine.running))
         stop_at = max_tokens if ignore_eos else max(driver.engine.natural_stop(), min_tokens)
-        prefixes = prefix_hashes(prompt) if self.spec.prefix_caching else ()
+        prefixes = prefix_hashes(prompt[self.faults.prefix_skip :]) if self.spec.prefix_caching else ()
         request = Request(prompt_tokens, max_tokens, stop_at, self._loop.time(), prefixes=prefixes, sink=sink)
         self._homes[request] = driver
         driver.add(request)
@@ -78,6 +81,8 @@ class Backend:
         faults = self.faults.merged(changes)
         k = self._arm_k if faults.arm_k is None else faults.arm_k
         spec = replace(self.spec, k=k)
+        if faults.drift_per_s != self.faults.drift_per_s:
+            self._drifts_from_s = self._loop.time()
         self.faults = faults
         if spec != self.spec:
             self.spec = spec
@@ -115,7 +120,10 @@ class Backend:
             engine = driver.engine
             engine.drafting = not self.faults.not_drafting
             engine.reserved_blocks = int(self.faults.kv_reserved * self.spec.kv_blocks)
-            driver.sleep(self.faults.sleep_level > 0)
+            engine.gauge_factor = self.faults.gauge_factor
+            engine.slow = self.faults.slow
+            engine.drift_per_s, engine.drifts_from_s = self.faults.drift_per_s, self._drifts_from_s
+            driver.sleep(self.faults.sleep_level > 0 or self.faults.hang)
         self._fill_foreign()
 
     def _deliver(self, outputs: list[Output]) -> None:
@@ -124,6 +132,12 @@ class Backend:
                 self._homes.pop(request, None)
             if callable(request.sink):
                 request.sink(request, tokens, reason)
+            if reason is not None and request.sink not in (self._foreign_step, _nobody):
+                self._pass_by(self.faults.foreign_per_request)
+
+    def _pass_by(self, requests: int) -> None:
+        for _ in range(requests):
+            self.submit("", BLOCK_TOKENS, 1, min_tokens=1, ignore_eos=True, sink=_nobody)
 
     def _fill_foreign(self) -> None:
         wanted = self.faults.foreign_clients * self.spec.engines
@@ -139,3 +153,7 @@ class Backend:
         if reason is not None and request in self._foreign:
             self._foreign.discard(request)
             self._fill_foreign()
+
+
+def _nobody(request: Request, tokens: int, reason: str | None) -> None:
+    """Nobody reads the answer."""

@@ -24,6 +24,9 @@ MIN_BUDGET = 64
 """Prompt tokens that a step can always take: on a stretched axis the budget must not starve prefill, as it never does
 at these batches on the real one."""
 
+SPEED_MIN = 0.05
+"""A server that drifts down never stops."""
+
 
 class Output(NamedTuple):
     """What one request got in one step."""
@@ -52,6 +55,12 @@ class Engine:
         """False: speculation stays configured but no step drafts (a fault for tests)."""
         self.reserved_blocks = 0
         """KV blocks held by nobody (a fault for tests)."""
+        self.gauge_factor = 1.0
+        """What the page makes of the two counts above (a fault for tests)."""
+        self.slow = 1.0
+        self.drift_per_s = 0.0
+        self.drifts_from_s = 0.0
+        """Slower by a factor, and faster by a share each second from an instant on (faults for tests)."""
         self._rng = Random(f"{spec.seed}/{start}/{index}/{spec.k}")
         self.noise = Noise(spec, self._rng)
         self._prefix_cache = PrefixCache(spec.kv_blocks)
@@ -114,7 +123,8 @@ class Engine:
             self._step_k,
             sum(chunk for _, chunk in self._prefilling) * stretch * self.spec.prompt_cost,
         )
-        end_s = now_s + seconds * self.noise.factor(now_s) * self.spec.time_scale
+        speed = max(SPEED_MIN, 1.0 + self.drift_per_s * (now_s - self.drifts_from_s)) / self.slow
+        end_s = now_s + seconds * self.noise.factor(now_s) * self.spec.time_scale / speed
         self.noise.busy_until(end_s)
         return end_s
 

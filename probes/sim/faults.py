@@ -30,8 +30,36 @@ class Faults:
     """Share of the KV blocks held by nobody, 0..1."""
     foreign_clients: int = 0
     """Closed-loop requests per engine from inside the server, as from users who bypass every gate."""
+    foreign_per_request: int = 0
+    """One-token requests of others that come and go with each finished one: too short for a polled gauge."""
     arm_k: int | None = None
     """Another K than the arm's name says; a change restarts the server, as it would a real one."""
+    version: str | None = None
+    """Another version than the server was started with, as after an upgrade that nobody told of."""
+    dead: bool = False
+    """Every client is dropped, and whoever comes; in-flight requests are lost, counters start from zero."""
+    hang: bool = False
+    """No engine takes a step, no stream gets a byte, and the page looks healthy."""
+    deaf: bool = False
+    """Clients that leave are not noticed, as behind a proxy that keeps its own connection: their requests run on."""
+    refuse_every: int = 0
+    """Every n-th completion is answered with `refuse_status` instead."""
+    refuse_status: int = 429
+    truncate_every: int = 0
+    """Every n-th stream ends after its first tokens, properly framed, without finish reason and `[DONE]`."""
+    no_usage: bool = False
+    usage_factor: float = 1.0
+    """What answers say of their output tokens, over what the counter says."""
+    prefix_skip: int = 0
+    """Characters at the start of prompts that the prefix cache does not look at: salted prompts hit it again."""
+    uneven: bool = False
+    """All requests go to the first engine."""
+    gauge_factor: float = 1.0
+    """Of the running and waiting gauges: a page that tells stale or partial loads."""
+    slow: float = 1.0
+    """Factor on every step's time."""
+    drift_per_s: float = 0.0
+    """Share of its speed that the server gains each second (loses, below 0), from the instant this was set."""
 
     def merged(self, changes: dict[str, Any]) -> Faults:
         """These faults with some changed. Raises ValueError naming an unknown or ill-typed one."""
@@ -39,9 +67,8 @@ class Faults:
         for name, value in changes.items():
             if name not in known:
                 raise ValueError(f"no fault is called {name!r}; there are {', '.join(known)}")
-            default = known[name].default
-            optional = default is None and (value is None or type(value) is int)
-            number = type(default) is float and type(value) in (int, float)
-            if not (optional or number or type(value) is type(default)):
+            allowed = str(known[name].type).split(" | ")
+            given = "None" if value is None else type(value).__name__
+            if given not in allowed and not (given == "int" and "float" in allowed):
                 raise ValueError(f"fault {name} does not take {value!r}")
         return replace(self, **changes)

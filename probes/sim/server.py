@@ -12,6 +12,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import count
 from typing import Any, Self
 
 from probes.sim.answers import Answer, Templates
@@ -43,6 +44,7 @@ class SimServer:
         self._connections: set[Connection] = set()
         self._delayed: set[asyncio.TimerHandle] = set()
         self._answered: Counter[tuple[str, str, str]] = Counter()
+        self._numbers = count(1)
         most = len(spec.acceptance) + 1
         self._templates = {chat: Templates(spec.model_name, chat=chat, most_tokens=most) for chat in (False, True)}
         self._routes: dict[tuple[str, str], Callable[[Connection, HttpRequest], None]] = {
@@ -120,9 +122,13 @@ class SimServer:
         """Change some faults. Raises ValueError where one is unknown."""
         return self._change_faults(changes)
 
-    def _change_faults(self, changes: dict[str, Any]) -> Faults:
-        starts = self.backend.starts
+    def _change_faults(self, changes: dict[str, Any], asked_by: Connection | None = None) -> Faults:
+        starts, lived = self.backend.starts, not self.backend.faults.dead
         faults = self.backend.set_faults(changes)
+        if faults.dead and lived:
+            for connection in self._connections - {asked_by}:
+                connection.close()
+            self.backend.restart()
         if self.backend.starts != starts:
             self._answered.clear()
         return faults
@@ -133,6 +139,9 @@ class SimServer:
         self.backend.restart()
 
     def _handle(self, connection: Connection, request: HttpRequest) -> None:
+        if self.backend.faults.dead and not request.path.startswith("/sim/"):
+            connection.close()
+            return
         route = self._routes.get((request.method, request.path.rstrip("/") or "/"))
         if route is None:
             connection.respond(404, b'{"detail":"Not Found"}')
@@ -147,7 +156,7 @@ class SimServer:
         connection.respond(self.backend.faults.health_status, b"")
 
     def _version(self, connection: Connection, request: HttpRequest) -> None:
-        connection.respond(200, json.dumps({"version": self._spec.version}).encode())
+        connection.respond(200, json.dumps({"version": self.backend.faults.version or self._spec.version}).encode())
 
     def _models(self, connection: Connection, request: HttpRequest) -> None:
         if self._api_fault(connection, request):
@@ -203,18 +212,28 @@ class SimServer:
         if self._api_fault(connection, request):
             return
         backend = self.backend
+        faults, number = backend.faults, next(self._numbers)
+        if _is_nth(number, faults.refuse_every):
+            self._refuse(connection, request, ApiError(faults.refuse_status, "simulated refusal", "ServerBusyError"))
+            return
         try:
             ask = parse(request.body, chat=request.path.rstrip("/") == CHAT, spec=backend.spec)
         except ApiError as error:
             self._refuse(connection, request, error)
             return
-        answer = Answer(connection, ask, self._templates[ask.chat], secrets.token_hex(16), int(time.time()))
+        usage_factor = None if faults.no_usage else faults.usage_factor
+        ident, templates = secrets.token_hex(16), self._templates[ask.chat]
+        answer = Answer(connection, ask, templates, ident, int(time.time()), usage_factor)
+        cut = ask.stream and _is_nth(number, faults.truncate_every)
         route = (request.path, request.method, "2xx")
 
         def sink(running: Request, tokens: int, reason: str | None) -> None:
             if reason is not None:
                 self._answered[route] += 1
             answer.step(running, tokens, reason)
+            if cut and reason is None:
+                answer.cut()
+                backend.abort(running)
 
         running = backend.submit(
             ask.prompt,
@@ -224,7 +243,7 @@ class SimServer:
             ignore_eos=ask.ignore_eos,
             sink=sink,
         )
-        connection.on_lost = lambda: backend.abort(running)
+        connection.on_lost = lambda: None if backend.faults.deaf else backend.abort(running)
 
     def _state(self, connection: Connection, request: HttpRequest) -> None:
         backend = self.backend
@@ -239,7 +258,7 @@ class SimServer:
 
     def _post_faults(self, connection: Connection, request: HttpRequest) -> None:
         def change(data: dict[str, Any]) -> object:
-            faults = self._change_faults(data)
+            faults = self._change_faults(data, connection)
             return {name: getattr(faults, name) for name in faults.__slots__}
 
         self._control(connection, request, change)
@@ -273,3 +292,7 @@ class SimServer:
             connection.respond(400, ApiError(400, str(error)).body())
             return
         connection.respond(200, json.dumps(answer).encode())
+
+
+def _is_nth(number: int, every: int) -> bool:
+    return every > 0 and number % every == 0
