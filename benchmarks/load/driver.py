@@ -10,13 +10,14 @@ import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmarks.load.jobs import Job, Sample
 
-Client = Callable[[Job], Awaitable[Sample]]
+Work = Coroutine[Any, Any, Sample]
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ def _cpu_s(pid: int) -> float:
     return spent_ns / 1e9
 
 
-def serve(client: Client, run: Callable[[Awaitable[Sample]], Sample]) -> None:
+def serve(client: Callable[[Job], Work], run: Callable[[Work], Sample]) -> None:
     """Answer jobs until stdin ends. Each line holds the job and the file that takes its sample."""
     sys.stdout.write("ready\n")
     sys.stdout.flush()

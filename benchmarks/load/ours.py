@@ -11,10 +11,9 @@ import json
 import re
 import sys
 import time
-from collections.abc import Awaitable
 from functools import partial
 
-from benchmarks.load.driver import CpuClock, serve
+from benchmarks.load.driver import CpuClock, Work, serve
 from benchmarks.load.jobs import MODEL, PROMPT, Job, Sample
 from probes.load.health import quiet_gc
 from probes.load.load import make_load
@@ -74,21 +73,17 @@ def _keep_reads() -> Reads:
         reads.append((time.monotonic(), data))
         _plain_read(wire, data)
 
-    Wire.data_received = keep  # type: ignore[method-assign]
+    Wire.data_received = keep  # type: ignore[method-assign, assignment]
     return reads
 
 
-def run(work: Awaitable[Sample]) -> Sample:
-    """On the loop that was asked for; the standard one keeps its usual class even where uvloop is installed."""
-
-    async def whole() -> Sample:
-        return await work
-
+def run(work: Work) -> Sample:
+    """On the loop that was asked for, whatever is installed."""
     if "--uvloop" in sys.argv:
         import uvloop
 
-        return uvloop.run(whole())
-    return asyncio.run(whole())
+        return uvloop.run(work)
+    return asyncio.run(work)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ Results = Mapping[tuple[str, str], Row]
 def render(scenes: Sequence[Scene], results: Results, runs: Sequence[ToolRun]) -> str:
     """The whole report in Markdown."""
     lines = [
-        "| load | client | chunks/s | CPU µs/chunk | chunks/s per core | TTFT error p50 / p99 ms | chunk lag p50 / p99 ms |",
+        "| load | client | chunks/s | CPU µs/chunk | chunks/s per core "
+        "| TTFT error p50 / p99 ms | chunk lag p50 / p99 ms |",
         "|---|---|---|---|---|---|---|",
     ]
     lines += [

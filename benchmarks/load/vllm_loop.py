@@ -16,7 +16,7 @@ from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
 
-import aiohttp
+import aiohttp  # type: ignore[import-not-found]
 
 from benchmarks.load.driver import CpuClock, serve
 from benchmarks.load.jobs import MODEL, PROMPT, Job, Sample
