@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from probes.sweep.plan import cell_order, estimate, warmup_rung
+from probes.sweep.plan import SweepPlan, cell_order, estimate, warmup_rung
 from tests.support.plans import arm, plan
+
+
+def restarted(*names: str, **changes: Any) -> SweepPlan:
+    arms = tuple(replace(arm(name), restart=f"start {name}") for name in names)
+    return plan(*arms, **{"baseline": names[0], **changes})
 
 
 def letters(arms: str, repeats: int, ladder: tuple[int, ...] = (1,)) -> list[str]:
@@ -45,6 +51,36 @@ def test_even_repeats_are_palindromes_so_every_arm_has_the_same_mean_position(ar
 def test_rungs_climb() -> None:
     rungs = [slot.rung for slot in cell_order(plan(ladder=(1, 4, 9)))]
     assert rungs == sorted(rungs)
+
+
+def test_restarted_arms_climb_the_whole_ladder_on_starts_of_their_own_that_mirror_each_other() -> None:
+    slots = cell_order(restarted("A", "B", ladder=(1, 4, 9), repeats=2))
+    passes = [slots[i : i + 3] for i in range(0, len(slots), 3)]
+    assert ["".join(sorted({slot.arm for slot in one})) for one in passes] == ["A", "B", "B", "A"]
+    assert all([slot.rung for slot in one] == [1, 4, 9] for one in passes)
+    assert [{slot.start for slot in one} for one in passes] == [{0}, {1}, {2}, {3}]
+    assert [slot.order for slot in slots] == list(range(12))
+    assert [slot.repeat for slot in slots[::3]] == [0, 0, 1, 1]
+
+
+def test_arms_that_stand_on_their_own_have_no_starts() -> None:
+    assert {slot.start for slot in cell_order(plan())} == {None}
+
+
+def test_restarted_arms_are_warmed_after_every_start_and_the_cost_says_how_many_there_are() -> None:
+    sweep = restarted("off", "k3", ladder=(1, 8), repeats=4, warmup_s=20.0)
+    cost, cold = estimate(sweep), estimate(replace(sweep, warmup_s=0.0))
+    assert (cost.starts, cold.starts) == (8, 8)
+    assert cost.seconds - cold.seconds == 8 * 20.0
+    assert estimate(plan()).starts == 0
+
+
+def test_refinement_is_bounded_by_the_ladders_own_cells() -> None:
+    cost = estimate(plan(ladder=(1, 8), repeats=4, refine_octaves=0.5))
+    assert cost.refine_cells_upper == cost.cells == 16
+    assert cost.refine_seconds_upper == pytest.approx(cost.seconds)
+    assert cost.refine_tokens_upper >= cost.tokens_upper
+    assert estimate(plan()).refine_cells_upper == 0
 
 
 @pytest.mark.parametrize(
