@@ -5,12 +5,14 @@ The kernel drops the lock when its holder dies, however it dies; the file's text
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import re
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -59,10 +61,14 @@ class Lock:
                     os.close(fd)
                     raise AlreadyHeld(self._path, _read(self._path)) from None
                 time.sleep(LOOK_S)
-        os.ftruncate(fd, 0)
-        os.write(fd, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
-        self._fd = fd
-        return self
+        return self._holding(fd)
+
+    def wait(self, ready: Callable[[], None]) -> Self:
+        """Take the lock, sleeping until its holder gives it back or is dead; `ready` is called before the sleep."""
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        ready()
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        return self._holding(fd)
 
     def release(self) -> None:
         """Give the lock back; the file stays, since unlinking it would race with the next holder."""
@@ -70,6 +76,13 @@ class Lock:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
             self._fd = None
+
+    def _holding(self, fd: int) -> Self:
+        self._fd = fd
+        with contextlib.suppress(OSError):  # the text is for people; a full disk must not cost the lock
+            os.ftruncate(fd, 0)
+            os.write(fd, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
+        return self
 
     def __enter__(self) -> Self:
         return self if self._fd is not None else self.acquire()

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from monitor.config.load import Loaded
+from monitor.service.guardian_process import POLL_S, NoGuardian, part_from, start_guardian
+from monitor.service.locks import holder_of
+from probes.restart.journal import JournalError
+from probes.restart.journal_file import JournalFile
+from probes.restart.paths import RestartPaths, journals_beside
+from probes.restart.steps import next_try_s, what_is_owed
 
 
 class Restoring(StrEnum):
@@ -15,6 +22,8 @@ class Restoring(StrEnum):
     RESTORED = "restored"
     FAILED = "failed"
     """Tried and failed; the journal is kept and it will be tried again."""
+    ORPHAN = "orphan"
+    """Nobody holds it; the next `restore_orphans` takes it."""
     IN_HAND = "in_hand"
     """A living sweep, guardian or other process holds it."""
     WAITING = "waiting"
@@ -45,9 +54,50 @@ async def restore_orphans(loaded: Loaded, now_s: float, *, at_once: bool = False
     After a failed try the next waits longer each time; `at_once` does not wait. May take as long as a server takes to
     start. Cancelling it leaves the restoring to a process of its own, which goes on.
     """
-    return []
+    found = journals_beside(loaded.store_path)
+    return list(await asyncio.gather(*(_restore(paths, now_s, at_once=at_once) for paths in found)))
 
 
 def journals_left(store_path: Path) -> list[RestoreResult]:
     """Every journal beside the store as it stands; touches nothing, for screens and pages."""
-    return []
+    return [_look(paths) for paths in journals_beside(store_path)]
+
+
+async def _restore(paths: RestartPaths, now_s: float, *, at_once: bool) -> RestoreResult:
+    seen = _look(paths)
+    if seen.state is not Restoring.ORPHAN:
+        return seen
+    try:
+        if not at_once and next_try_s(JournalFile(paths.journal).read(), now_s) > now_s:
+            return replace(seen, state=Restoring.WAITING)
+        guardian = start_guardian(paths, once=True)
+    except (JournalError, NoGuardian) as error:
+        return replace(seen, state=Restoring.FAILED, reason=str(error))
+    try:
+        while guardian.poll() is None:  # noqa: ASYNC110 - it is a process, and tells nobody
+            await asyncio.sleep(POLL_S)
+    except asyncio.CancelledError:
+        part_from(guardian)
+        raise
+    if not JournalFile(paths.journal).exists():
+        return RestoreResult(paths.endpoint, paths.journal, Restoring.RESTORED, "")
+    after = _look(paths)
+    return after if after.state is Restoring.IN_HAND else replace(after, state=Restoring.FAILED)
+
+
+def _look(paths: RestartPaths) -> RestoreResult:
+    held = holder_of(paths.lock) is not None
+    try:
+        journal = JournalFile(paths.journal).read()
+    except JournalError as error:
+        if not JournalFile(paths.journal).exists():
+            return RestoreResult(paths.endpoint, paths.journal, Restoring.RESTORED, "")
+        return RestoreResult(paths.endpoint, paths.journal, Restoring.FAILED, str(error))
+    reason = f"{journal.error}. Still to do: {what_is_owed(journal)}" if journal.error else ""
+    return RestoreResult(
+        endpoint=journal.orders.endpoint,
+        journal=paths.journal,
+        state=Restoring.IN_HAND if held else Restoring.ORPHAN,
+        reason=reason,
+        attempts=journal.attempts,
+    )

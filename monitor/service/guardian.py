@@ -1,0 +1,134 @@
+"""The process that outlives a restart sweep: it sleeps until the sweep's lock falls, and restores what is owed.
+
+`python -m monitor.service.guardian JOURNAL` says `ready` on stdout, waits for the sweep's end and then tries, ever
+more rarely, until the journal is gone. With `--once` it tries once: for journals whose guardian is dead too. It runs in
+a session of its own and obeys no signal but SIGKILL: between two commands nobody else would know that a server is owed.
+
+Everything it needs is loaded before `ready`, so that an upgrade in the middle of a sweep changes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from monitor import exit_codes
+from monitor.log import setup_logging
+from monitor.service.guardian_process import READY
+from monitor.service.locks import AlreadyHeld, Lock
+from monitor.service.restart_reach import target_from
+from probes.restart.journal import Journal, JournalError, failed_try
+from probes.restart.journal_file import JournalFile
+from probes.restart.paths import RestartPaths, paths_of_journal
+from probes.restart.put_back import NotPutBack, put_back
+from probes.restart.steps import next_try_s
+from probes.values import Target
+
+log = logging.getLogger("monitor.service.guardian")
+
+TRIES = 8
+"""After these somebody else must look: about two hours of them. The daemon goes on trying."""
+LOOK_EVERY_S = 2.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit 0 where nothing is owed any more, 6 where another process is at it, 7 where the server is not restored."""
+    parser = argparse.ArgumentParser(prog="python -m monitor.service.guardian", description=__doc__)
+    parser.add_argument("journal", type=Path)
+    parser.add_argument("--once", action="store_true")
+    arguments = parser.parse_args(argv)
+    _obey_no_signal()
+    setup_logging()
+    paths = paths_of_journal(arguments.journal.absolute())
+    return _once(paths) if arguments.once else _watch(paths)
+
+
+def _obey_no_signal() -> None:
+    # A handler, not SIG_IGN: what is ignored stays ignored in every server that a command of ours starts.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda _number, _frame: None)
+
+
+def _watch(paths: RestartPaths) -> int:
+    for tried in range(TRIES):
+        with Lock(paths.lock).wait(_say_ready if tried == 0 else lambda: None):
+            if _attempt(paths):
+                return 0
+        if not _sleep_until_due(paths):
+            return 0
+    return exit_codes.NOT_RESTORED
+
+
+def _once(paths: RestartPaths) -> int:
+    try:
+        lock = Lock(paths.lock).acquire()
+    except AlreadyHeld:
+        return exit_codes.RUNNING
+    with lock:
+        return 0 if _attempt(paths, at_once=True) else exit_codes.NOT_RESTORED
+
+
+def _attempt(paths: RestartPaths, *, at_once: bool = False) -> bool:
+    """Whether nothing is owed any more. The caller holds the lock."""
+    file = JournalFile(paths.journal)
+    if not file.exists():
+        return True
+    try:
+        journal = file.read()
+        if not at_once and next_try_s(journal, time.time()) > time.time():
+            return False
+        log.info("event=restoring endpoint=%s step=%s attempt=%d", paths.endpoint, journal.step, journal.attempts + 1)
+        asyncio.run(put_back(file, journal, _target(file, journal), paths.log, _note))
+    except (JournalError, NotPutBack) as error:
+        log.error("event=not_restored endpoint=%s reason=%s", paths.endpoint, error)
+        return False
+    log.info("event=restored endpoint=%s", paths.endpoint)
+    return True
+
+
+def _target(file: JournalFile, journal: Journal) -> Target:
+    try:
+        target, lost = target_from(journal.orders.reach)
+    except ValueError as error:
+        failed = failed_try(journal, str(error), time.time())
+        file.write(failed)
+        raise NotPutBack(str(error), failed) from error
+    if lost:
+        log.warning("event=restoring_without_keys endpoint=%s reason=%s", journal.orders.endpoint, lost)
+    return target
+
+
+def _sleep_until_due(paths: RestartPaths) -> bool:
+    """False once the journal is gone; the lock is free meanwhile, for whoever wants to try before us."""
+    file = JournalFile(paths.journal)
+    while file.exists():
+        try:
+            if next_try_s(file.read(), time.time()) <= time.time():
+                return True
+        except JournalError as error:
+            log.error("event=not_restored endpoint=%s reason=%s", paths.endpoint, error)
+        time.sleep(LOOK_EVERY_S)
+    return False
+
+
+def _say_ready() -> None:
+    """Told once everything is loaded and the lock file is open."""
+    os.write(sys.stdout.fileno(), READY)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+
+
+def _note(words: str) -> None:
+    log.info("event=restoring note=%s", words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

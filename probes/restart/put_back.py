@@ -1,0 +1,159 @@
+"""Puts a server back from its journal: ends what a dead sweep left running, restarts, proves, undoes `before`.
+
+Whoever calls holds the endpoint's restart lock. Every piece may run again after a kill at any instant.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+from probes.restart.drain import let_end
+from probes.restart.hooks import Hook, HookFailed, hook_env, raise_unless_ok, writable_log
+from probes.restart.journal import Journal, JournalError, Step, failed_try
+from probes.restart.journal_file import JournalFile
+from probes.restart.procs import end_group, still_runs
+from probes.restart.proof import Expected, Newness, NotProven, prove_in_time, prove_now
+from probes.restart.steps import owes_after, owes_restart, proof_may_suffice
+from probes.scrape.scrape import Scraper
+from probes.sweep.shown import shown_url
+from probes.values import Target
+
+log = logging.getLogger(__name__)
+
+LET_END_S = 60.0
+"""Requests that are still in the system get so long, or `drain_s` if that is shorter, before the restart back."""
+
+Note = Callable[[str], None]
+
+
+class NotPutBack(Exception):
+    """The server is not proven to be as it was, or `after` did not end well; the journal stays."""
+
+    def __init__(self, reason: str, journal: Journal) -> None:
+        super().__init__(reason)
+        self.journal = journal
+        """As it stands now, with this failure in it."""
+
+
+async def put_back(file: JournalFile, journal: Journal, target: Target, log_path: Path, note: Note) -> None:
+    """Do all that is owed and remove the journal. Raises NotPutBack with the journal kept and the failure in it.
+
+    A journal that cannot be written any more (a full disk) does not stop it: the old one says enough.
+    """
+    work = _PutBack(file, journal, target, log_path, note)
+    try:
+        await work.run()
+    except Exception as error:
+        # Whatever goes wrong is a failed try: it must be seen, counted and tried again.
+        known = isinstance(error, HookFailed | NotProven | JournalError)
+        reason = str(error) if known else f"{type(error).__name__}: {error}"
+        raise NotPutBack(reason, work.failed(reason)) from error
+
+
+class _PutBack:
+    def __init__(self, file: JournalFile, journal: Journal, target: Target, log_path: Path, note: Note) -> None:
+        self._file = file
+        self._journal = journal
+        self._target = target
+        self._log_path = log_path
+        self._note = note
+
+    async def run(self) -> None:
+        await self._end_leftover()
+        if owes_restart(self._journal):
+            if not (proof_may_suffice(self._journal) and await self._is_back()):
+                await self._restart()
+            self._keep(self._journal.at(Step.RESTORED))
+        if owes_after(self._journal):
+            await self._after()
+        self._file.remove()
+
+    def failed(self, reason: str) -> Journal:
+        self._keep(failed_try(self._journal, reason, time.time()))
+        return self._journal
+
+    async def _end_leftover(self) -> None:
+        left = self._journal.hook
+        if left is None or not still_runs(left):
+            return
+        self._note("ending the command that the dead sweep left running")
+        if not await end_group(left.pid, lambda: not still_runs(left)):
+            log.warning("event=hook_lives_on endpoint=%s pid=%s", self._journal.orders.endpoint, left.pid)
+
+    async def _is_back(self) -> bool:
+        """Whether it runs the live arm already, without another restart."""
+        orders = self._journal.orders
+        self._note(f"looking whether arm {orders.live_arm} is back already")
+        async with aclosing(self._scraper()) as scraper:
+            try:
+                await prove_now(
+                    self._target, self._expected(), scraper, Newness(None), identify_s=orders.scrape_timeout_s
+                )
+            except NotProven as problem:
+                log.info("event=not_back_yet endpoint=%s reason=%s", orders.endpoint, problem)
+                return False
+        return True
+
+    async def _restart(self) -> None:
+        orders = self._journal.orders
+        async with aclosing(self._scraper()) as scraper:
+            bound_s = min(orders.drain_s, LET_END_S)
+            if bound_s > 0:
+                self._note("letting what is in the system end")
+                await let_end(scraper, bound_s=bound_s)
+            before = await scraper.read()
+            self._note(f"restarting arm {orders.live_arm}")
+            await self._command(orders.restore, self._journal.at(Step.RESTORING))
+            self._keep(replace(self._journal, hook=None, commanded=True))
+            self._note(f"waiting for arm {orders.live_arm} to serve")
+            await prove_in_time(
+                self._target,
+                self._expected(),
+                scraper,
+                before,
+                timeout_s=orders.start_timeout_s,
+                identify_s=orders.scrape_timeout_s,
+            )
+
+    async def _after(self) -> None:
+        after = self._journal.orders.after
+        assert after is not None
+        self._note("undoing `before`")
+        await self._command(after, self._journal.at(Step.AFTER_STARTED))
+
+    async def _command(self, command: str, journal: Journal) -> None:
+        """Run one command with its journal step written first. Raises HookFailed."""
+        orders = journal.orders
+        env = hook_env(
+            os.environ,
+            search_path=orders.search_path,
+            endpoint=orders.endpoint,
+            arm=orders.live_arm,
+            url=shown_url(self._target.url),
+        )
+        hook = Hook(command, cwd=Path(orders.cwd), env=env, log=writable_log(self._log_path))
+        self._keep(replace(journal, hook=hook.proc))
+        hook.let_go()
+        end = await hook.finish(orders.hook_timeout_s)
+        raise_unless_ok(command, end, orders.hook_timeout_s)
+
+    def _keep(self, journal: Journal) -> None:
+        self._journal = journal
+        try:
+            self._file.write(journal)
+        except JournalError as error:
+            log.error("event=journal_not_written endpoint=%s reason=%s", journal.orders.endpoint, error)
+
+    def _expected(self) -> Expected:
+        orders = self._journal.orders
+        return Expected(orders.live_arm, orders.drafts, orders.model, orders.k)
+
+    def _scraper(self) -> Scraper:
+        orders = self._journal.orders
+        return Scraper(self._target, timeout_s=orders.scrape_timeout_s, max_bytes=orders.max_page_bytes)

@@ -1,0 +1,47 @@
+"""Decides from a journal what is still owed to a server; pure, with the clock as an argument."""
+
+from __future__ import annotations
+
+from probes.restart.journal import Journal, Step
+
+FIRST_WAIT_S = 60.0
+LONGEST_WAIT_S = 1800.0
+
+
+def owes_restart(journal: Journal) -> bool:
+    """Whether the server may run anything but its proven live arm."""
+    return journal.step in (Step.RESTARTING, Step.UP, Step.RESTORING)
+
+
+def owes_after(journal: Journal) -> bool:
+    """Whether `after` must run (again): once `before` has begun, until `after` has ended well."""
+    return journal.orders.after is not None and journal.step is not Step.BEGUN
+
+
+def proof_may_suffice(journal: Journal) -> bool:
+    """Whether the live arm's command was the last to run, so that a proven server need not be restarted again.
+
+    It spares a server that a slow start, or a person, has put right since a failed try.
+    """
+    if journal.step is Step.UP:
+        return journal.arm == journal.orders.live_arm
+    return journal.step is Step.RESTORING and journal.commanded
+
+
+def next_try_s(journal: Journal, now_s: float) -> float:
+    """When the next try to restore is due: at once after a kill, then ever later, for people may be at work on it."""
+    if not journal.attempts or journal.tried_at_s is None or journal.tried_at_s > now_s:
+        return now_s
+    wait_s = FIRST_WAIT_S * 2.0 ** min(journal.attempts - 1, 16)
+    return journal.tried_at_s + min(LONGEST_WAIT_S, wait_s)
+
+
+def what_is_owed(journal: Journal) -> str:
+    """In words for people: what to do by hand."""
+    orders = journal.orders
+    owed = []
+    if owes_restart(journal):
+        owed.append(f"bring the server back as arm {orders.live_arm} (`{orders.restore}`)")
+    if owes_after(journal):
+        owed.append(f"undo `before` (`{orders.after}`)")
+    return " and ".join(owed) if owed else "nothing"

@@ -1,0 +1,160 @@
+"""A simulated server that shell commands restart in another arm, as they would a real one, and a config around it.
+
+The commands only ask through a file; the server is closed and a new one opened on the same port in this event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from monitor.config.load import Loaded, load_config
+from probes.restart.paths import RestartPaths, restart_paths
+from probes.sim.server import SimServer
+from probes.sim.spec import SimSpec
+
+SPEC = SimSpec(k=3, crossover=8.0, mean_output_tokens=24.0, prompt_cost=0.03, time_scale=0.3, seed=3)
+SWITCH = """\
+#!/bin/sh
+# switch.sh ARM: ask for a fresh server in this arm; returns once it is starting.
+echo "$1" > want.part && mv want.part want
+while [ -e want ]; do sleep 0.02; done
+"""
+CONFIG = """\
+[store]
+path = "specwatch.db"
+[scrape]
+interval_s = 1.0
+timeout_s = 0.9
+live_window_s = 3.0
+stale_after_s = 5.0
+[serve]
+metrics_port = 0
+[[endpoint]]
+name = "chat"
+url = "{url}"
+  [endpoint.probe]
+  baseline = "off"
+  live_arm = "k3"
+  ladder = [1, 2]
+  repeats = 2
+  cell_s = 0.6
+  warmup_s = 0.2
+  settle_s = 1.0
+  quiet_s = 0.5
+  max_tokens = 64
+  refine_octaves = 0
+  backoff_minutes = 0
+  allow_restart = true
+  before = '''{before}'''
+  after = '''{after}'''
+  hook_timeout_s = {hook_timeout_s}
+  start_timeout_s = {start_timeout_s}
+  drain_s = {drain_s}
+  [[endpoint.arm]]
+  name = "off"
+  restart = '''{off}'''
+  [[endpoint.arm]]
+  name = "k3"
+  restart = '''{k3}'''
+"""
+
+
+@dataclass
+class RestartSite:
+    """One server, the folder of its config and commands, and what they did."""
+
+    folder: Path
+    server: SimServer
+    starts: list[str] = field(default_factory=list)
+    """Arm of every start that was asked for."""
+    wrong: dict[str, str] = field(default_factory=dict)
+    """Arm asked for -> arm that comes up instead."""
+    down_s: float = 0.0
+    """How long nobody listens between two servers."""
+
+    @property
+    def arm(self) -> str:
+        """What the server runs."""
+        return self.server.backend.spec.arm
+
+    @property
+    def paths(self) -> RestartPaths:
+        """Journal, lock and log."""
+        return restart_paths(self.folder / "specwatch.db", "chat")
+
+    @property
+    def hooks(self) -> list[str]:
+        """`before` and `after` as they were run."""
+        with suppress(FileNotFoundError):
+            return (self.folder / "hooks").read_text().split()
+        return []
+
+    def config(
+        self,
+        *,
+        before: str = "echo before >> hooks",
+        after: str = "echo after >> hooks",
+        off: str = "./switch.sh off",
+        k3: str = "./switch.sh k3",
+        hook_timeout_s: float = 20.0,
+        start_timeout_s: float = 20.0,
+        drain_s: float = 0.2,
+    ) -> Loaded:
+        """Write the config with these commands and load it."""
+        path = self.folder / "config.toml"
+        path.write_text(
+            CONFIG.format(
+                url=self.server.url,
+                before=before,
+                after=after,
+                off=off,
+                k3=k3,
+                hook_timeout_s=hook_timeout_s,
+                start_timeout_s=start_timeout_s,
+                drain_s=drain_s,
+            )
+        )
+        return load_config(path)
+
+    def hang(self, name: str) -> str:
+        """A command that says where it is (file `name` holds its pid) and does not end by itself."""
+        return f"echo $$ > {name}.part && mv {name}.part {name}; while :; do sleep 0.05; done"
+
+    async def obey(self) -> None:
+        """Restart whenever a command asks for it."""
+        want = self.folder / "want"
+        port = int(self.server.url.rpartition(":")[2])
+        while True:
+            if want.exists():
+                asked = want.read_text().strip()
+                self.starts.append(asked)
+                arm = self.wrong.get(asked, asked)
+                await self.server.close()
+                want.unlink()
+                await asyncio.sleep(self.down_s)
+                self.server = SimServer(replace(SPEC, k=0 if arm == "off" else int(arm[1:])), port=port)
+                await self.server.__aenter__()
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def restart_site(folder: Path) -> AsyncIterator[RestartSite]:
+    """A server in its live arm k3."""
+    switch = folder / "switch.sh"
+    switch.write_text(SWITCH)
+    switch.chmod(0o755)
+    server = SimServer(SPEC)
+    await server.__aenter__()
+    site = RestartSite(folder, server)
+    obeying = asyncio.create_task(site.obey())
+    try:
+        yield site
+    finally:
+        obeying.cancel()
+        with suppress(asyncio.CancelledError):
+            await obeying
+        await site.server.close()
