@@ -194,8 +194,9 @@ def _restarts(plan: SweepPlan, probe: ProbeConfig, cost: SweepCost) -> list[str]
     if not plan.restarts:
         return ["none: the arms are running servers, and nothing is restarted or reconfigured"]
     each = duration(cost.down_s / cost.restarts)
+    why = "as the last time" if plan.start_s is not None else "a sixth of start_timeout_s and the draining: a guess"
     return [
-        f"{cost.restarts}, one per arm and repeat and one to bring {plan.live_arm} back: about {each} each, "
+        f"{cost.restarts}, one per arm and repeat and one to bring {plan.live_arm} back: about {each} each ({why}), "
         f"{duration(cost.down_s)} in all; before each one {probe.drain_s:g} s without any request are waited for",
         f"downtime: for all of the {duration(cost.seconds)} the server is not there for users",
         f"before: {probe.before or 'none; nothing is drained or frozen for it'}",

@@ -27,10 +27,14 @@ def need_of(plan: SweepPlan, probe: ProbeConfig, done_cells: int = 0, used_token
 
 
 def starts_s(plan: SweepPlan, probe: ProbeConfig) -> float:
-    """Seconds of bringing servers up: one start for each pass over the ladder, and one that restores."""
+    """Seconds of bringing servers up: one start for each pass over the ladder, and one that restores.
+
+    As long as one took the last time, where that is known.
+    """
     if not plan.restarts:
         return 0.0
-    return (estimate(plan).starts + 1) * (probe.start_timeout_s * START_SHARE + probe.drain_s)
+    guess_s = probe.start_timeout_s * START_SHARE + probe.drain_s
+    return (estimate(plan).starts + 1) * (guess_s if plan.start_s is None else plan.start_s)
 
 
 def limits_of(probe: ProbeConfig, *, now: bool) -> GateLimits:

@@ -14,6 +14,7 @@ from monitor.config.load import Loaded
 from monitor.config.model import ArmConfig, EndpointConfig, ProbeConfig
 from monitor.config.targets import arm_target, parse_duration, pool_of, probe_of
 from monitor.service.baseline_history import baseline_history
+from monitor.service.start_time import last_start_s
 from monitor.store.db import Store
 from monitor.store.readings import live_loads
 from probes.sweep.plan import ArmPlan, LoadSpec, SweepPlan
@@ -51,7 +52,8 @@ def plan_for(loaded: Loaded, subject: str, only: Sequence[str], store: Store | N
         raise _error(
             loaded.path, f'endpoint "{endpoint.name}".probe', str(error), "mend the plan in the config"
         ) from None
-    return replace(plan, history=baseline_history(store, plan))
+    start_s = last_start_s(store, plan.pool) if plan.restarts else None
+    return replace(plan, history=baseline_history(store, plan), start_s=start_s)
 
 
 def _arm(endpoint: EndpointConfig, baseline: str, arm: ArmConfig) -> ArmPlan:

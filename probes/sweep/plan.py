@@ -96,6 +96,8 @@ class SweepPlan:
     """Processes that carry the load; None decides by the rung."""
     history: tuple[CurvePoint, ...] = ()
     """The baseline's points from its newest earlier sweep on the same servers; to see a baseline that got slower."""
+    start_s: float | None = None
+    """What one restart took the last time, draining included; None where that is not known. For estimates only."""
 
     @property
     def restarts(self) -> bool:

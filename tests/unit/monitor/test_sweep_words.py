@@ -86,7 +86,10 @@ def test_restart_arms_say_how_often_how_long_and_what_happens_on_failure(tmp_pat
     words = said(result)
     assert result.exit_code == 0
     assert "brought up by: ./serve off" in words
-    assert "restarts 9, one per arm and repeat and one to bring k3 back: about 6 min each" in words
+    assert (
+        "restarts 9, one per arm and repeat and one to bring k3 back: about 6 min each (a sixth of start_timeout_s"
+        in words
+    )
     assert "the server is not there for users" in words
     assert "before: ./drain" in words
     assert "after: ./undrain" in words
