@@ -12,6 +12,8 @@ from typing import Any
 import click
 
 from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, secret_or_exit
+from monitor.service.locks import daemon_lock_path, holder_of
+from monitor.service.not_restored import not_restored_words, unrestored
 from monitor.service.once import look_once
 from monitor.units import age_text, interval_text, number
 from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict
@@ -34,8 +36,13 @@ def once(config_path: Path, as_json: bool) -> None:
         except Exception as error:
             # Exit 1 means "above": whatever goes wrong here must never be read as that.
             fail(f"Could not look: {type(error).__name__}: {error}")
+    watched = holder_of(daemon_lock_path(loaded.store_path)) is not None
+    left = unrestored(loaded.config, loaded.store_path, watched=watched)
+    for one in left:
+        click.echo(f"NOT RESTORED: {one.endpoint} {not_restored_words(one)}", err=True)
     if as_json:
-        click.echo(json.dumps({"endpoints": [status_json(s) for s in statuses]}, indent=1))
+        seen = {"endpoints": [status_json(s) for s in statuses], "not_restored": [one.endpoint for one in left]}
+        click.echo(json.dumps(seen, indent=1))
     else:
         for status in statuses:
             click.echo(status_line(status))

@@ -14,6 +14,7 @@ from monitor.config.load import Loaded
 from monitor.config.targets import endpoint_target, pool_of
 from monitor.schedule import next_fire
 from monitor.service.locks import daemon_lock_path, holder_of
+from monitor.service.not_restored import unrestored
 from monitor.service.scraping import ScrapeLoops
 from monitor.service.statuses import StoredReadings, all_statuses, fingerprint_of
 from monitor.store.alerts import load_alert_states, recent_events
@@ -74,6 +75,7 @@ class StoreFeed:
             paused_until_s=paused[0] if paused is not None else None,
             pause_reason=paused[1] if paused is not None else "",
             next_sweep_at_s=self._next_sweeps(now_s) if holder is not None else {},
+            unrestored=unrestored(config, self._loaded.store_path, watched=holder is not None),
             acks=acknowledged(store, [a.alert_id for a in alerts if a.alert_id is not None]),
         )
 

@@ -15,6 +15,7 @@ from monitor import exit_codes
 from monitor.service.lifeline import on_stop_signals
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.progress import ProgressPrinter
+from monitor.service.restoring import journals_left
 from monitor.service.sweep_report import sweep_of
 from monitor.store.db import Store
 from monitor.store.intents import add_intent, finish_intent, get_intent
@@ -69,7 +70,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _follow(store: Store, intent: int, end_s: float | None) -> tuple[int | None, int]:
-    """Until the sweep's end; not beyond `end_s` (monotonic) once it was told to stop."""
+    """Until the sweep's end; not beyond `end_s` (monotonic) once it was told to stop, unless it puts a server back."""
     sweep_id: int | None = None
     taken_by_s = time.monotonic() + TAKE_S
     seen = 0
@@ -95,6 +96,9 @@ def _follow(store: Store, intent: int, end_s: float | None) -> tuple[int | None,
                 return None, int(code[1]) if code is not None else exit_codes.FAILED
             if holder_of(daemon_lock_path(store.path)) is None:
                 click.echo("\nThe daemon is gone, and its sweep ends with it.", err=True)
+                if journals_left(store.path):
+                    click.echo("The server that it restarted is not back yet; `specwatch stop` waits for it.", err=True)
+                    return sweep_id, exit_codes.NOT_RESTORED
                 return sweep_id, exit_codes.ABORTED
             if asked is not None and asked.claimed_at_s is None and time.monotonic() > taken_by_s:
                 finish_intent(store, intent, time.time(), "nobody took it")
@@ -102,7 +106,7 @@ def _follow(store: Store, intent: int, end_s: float | None) -> tuple[int | None,
                     f"The daemon did not take the sweep; does it still serve {store.path}? Look at its log.", err=True
                 )
                 return None, exit_codes.FAILED
-            if end_s is not None and time.monotonic() > end_s:
+            if end_s is not None and time.monotonic() > end_s and not journals_left(store.path):
                 click.echo(f"\nThe sweep has not confirmed its end within {STOP_S:.0f} s.", err=True)
                 return sweep_id, exit_codes.NOT_RESTORED
             time.sleep(POLL_S)

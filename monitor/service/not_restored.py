@@ -34,6 +34,13 @@ def unrestored(config: Config, store_path: Path, *, watched: bool) -> tuple[Unre
     )
 
 
+def not_restored_words(left: Unrestored) -> str:
+    """What is wrong and what to do, to follow the endpoint's name in one line."""
+    arm = f"its live arm {left.live_arm}" if left.live_arm else "its live arm"
+    why = f": {left.reason}" if left.reason else ""
+    return f"does not run {arm} after a sweep restarted it{why}; `specwatch stop {left.endpoint}` puts it back"
+
+
 def tell_not_restored(
     config: Config, store: Store, found: Sequence[Unrestored], now_s: float
 ) -> Mapping[tuple[str, str], AlertState]:

@@ -12,6 +12,14 @@ from monitor.values import SweepProgress
 from probes.values import Cell
 
 WIDTH = 24
+PHASE_WORDS = {
+    "backoff": "gives way to others' traffic",
+    "refine": "refining around the crossing",
+    "restart": "restarting the server",
+    "restore": "putting the live arm back",
+}
+"""Of phases whose name alone does not say what happens."""
+OF_CELLS = ("cells", "refine")
 CLEAR = "\r\x1b[2K"
 
 
@@ -37,7 +45,7 @@ class ProgressPrinter:
         line = progress_line(now)
         if self._live:
             self._write(CLEAR + line)
-        elif now.phase != "cells" and line != self._shown:
+        elif now.phase not in OF_CELLS and line != self._shown:
             self._write(line + "\n")
         self._shown = line
 
@@ -55,11 +63,13 @@ class ProgressPrinter:
 
 def progress_line(now: SweepProgress) -> str:
     """`[#####-----] 12/56  k3 x16 #1  about 9 min left`."""
+    phase = PHASE_WORDS.get(now.phase, now.phase)
     if now.total_cells == 0:
-        return f"{now.phase}: {now.note}" if now.note else now.phase
+        return f"{phase}: {now.note}" if now.note else phase
     done = round(WIDTH * now.done_cells / now.total_cells)
     bar = "#" * done + "-" * (WIDTH - done)
-    where = f"  {now.arm} x{now.rung} #{now.repeat}" if now.arm is not None else f"  {now.phase}"
+    at = f"{now.arm} x{now.rung} #{now.repeat}" if now.arm is not None else ""
+    where = f"  {at}" if at and now.phase == "cells" else f"  {phase}{f' {at}' if at and now.phase == 'refine' else ''}"
     left = f"  about {age_text(now.eta_s)} left" if now.eta_s is not None else ""
     note = f"  {now.note}" if now.note else ""
     return f"[{bar}] {now.done_cells}/{now.total_cells}{where}{left}{note}"

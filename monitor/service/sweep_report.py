@@ -29,6 +29,9 @@ def sweep_json(store: Store, sweep_id: int) -> dict[str, Any]:
         "outcome": sweep.outcome,
         "reason": sweep.reason,
         "exit_code": sweep.exit_code,
+        "ended_by": sweep.ended_by,
+        "resumes": sweep.resumes,
+        "tally": sweep.tally,
         "baseline": sweep.baseline,
         "live_arm": sweep.live_arm,
         "plan": sweep.plan,
@@ -75,7 +78,11 @@ def cell_line(cell: Cell) -> str:
 
 def sweep_lines(sweep: SweepRecord) -> list[str]:
     """The end of a sweep for a person."""
-    lines = [f"sweep {sweep.id} of {sweep.pool}: {sweep.outcome}" + (f": {sweep.reason}" if sweep.reason else "")]
+    on = f" (went on with sweep {sweep.resumes})" if sweep.resumes is not None else ""
+    why = f": {sweep.reason}" if sweep.reason else ""
+    lines = [f"sweep {sweep.id} of {sweep.pool}{on}: {sweep.outcome.replace('_', ' ')}{why}"]
+    if sweep.outcome in ("aborted", "died") and sweep.tally.get("resumable") is not False:
+        lines.append("The next sweep of the pool goes on with its cells, unless --fresh asks for a new one.")
     if sweep.result is not None:
         lines += crossover_lines(sweep.result)
     return lines

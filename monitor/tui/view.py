@@ -16,6 +16,8 @@ from probes.values import State
 SORT_KEYS = ("headroom", "name", "concurrency", "speedup", "age")
 _WITHOUT_HEADROOM = {LiveVerdict.ABOVE: 0.0, LiveVerdict.INSIDE: 1.0, LiveVerdict.BELOW: math.inf}
 """Where a judged endpoint stands when its interval has no lower edge (never faster, always faster)."""
+NOT_RESTORED = "not_restored"
+"""The one rule that is not about an endpoint's load."""
 LAG_SHOWN_S = 5.0
 """A snapshot older than this is no longer `now`: its age is added to every age and its rows are dimmed."""
 
@@ -76,8 +78,9 @@ class View:
         return self.lag_s > 0
 
     def alert_of(self, endpoint: str) -> AlertState | None:
-        """The endpoint's firing or pending alert, firing first."""
-        active = [a for a in self.snapshot.alerts if a.endpoint == endpoint and a.phase is not AlertPhase.INACTIVE]
+        """The endpoint's firing or pending alert of its load, firing first; a server not put back is told apart."""
+        ours = [a for a in self.snapshot.alerts if a.endpoint == endpoint and a.rule != NOT_RESTORED]
+        active = [a for a in ours if a.phase is not AlertPhase.INACTIVE]
         return min(active, key=lambda alert: alert.phase is not AlertPhase.FIRING, default=None)
 
     @property
@@ -89,8 +92,13 @@ class View:
     @property
     def alert_items(self) -> tuple[str, ...]:
         """Keys of the alert screen's rows from top to bottom."""
-        active = tuple(f"active:{alert.endpoint}" for alert in self.active_alerts)
+        active = tuple(active_item(alert) for alert in self.active_alerts)
         return active + tuple(event_item(event) for event in self.snapshot.events)
+
+
+def active_item(alert: AlertState) -> str:
+    """Key of an active alert's row; an endpoint may have one of each rule."""
+    return f"active:{alert.endpoint}" + (f":{alert.rule}" if alert.rule == NOT_RESTORED else "")
 
 
 def event_item(event: AlertEvent) -> str:
@@ -209,13 +217,18 @@ def selected_event(view: View) -> AlertEvent | None:
 def alert_endpoint(view: View) -> str:
     """The endpoint that the selected alert row speaks of."""
     event = selected_event(view)
-    return event.endpoint if event is not None else view.alert.removeprefix("active:")
+    return event.endpoint if event is not None else view.alert.removeprefix("active:").partition(":")[0]
 
 
 def firing_id(view: View) -> str | None:
     """The id of the firing alert that the selected row speaks of; None where it speaks of none."""
-    alert = view.alert_of(alert_endpoint(view))
-    event = selected_event(view)
-    if alert is None or alert.phase is not AlertPhase.FIRING:
+    name, event = alert_endpoint(view), selected_event(view)
+    if view.alert.endswith(f":{NOT_RESTORED}") or (event is not None and event.rule == NOT_RESTORED):
+        loud = [a for a in view.snapshot.alerts if a.endpoint == name and a.rule == NOT_RESTORED]
+        alert = loud[0] if loud else None
+    else:
+        alert = view.alert_of(name)
+    if alert is None or alert.phase is not AlertPhase.FIRING or alert.alert_id is None:
         return None
-    return alert.alert_id if event is None or event.alert_id == alert.alert_id else None
+    # A reminder's id begins with that of the alert it reminds of.
+    return alert.alert_id if event is None or event.alert_id.partition(".")[0] == alert.alert_id else None

@@ -39,6 +39,8 @@ class Sign:
 def sign(view: View, status: EndpointStatus) -> Sign:
     """The one thing to know of an endpoint, with since when where that is known (at most 15 cells)."""
     at_s = view.snapshot.at_s
+    if any(one.endpoint == status.name for one in view.snapshot.unrestored):
+        return Sign("✕", "NOT RESTORED", "alarm")
     alert = view.alert_of(status.name)
     if alert is not None and alert.phase is AlertPhase.FIRING:
         return Sign("▲", f"FIRING {_ago(since_s(alert), at_s)}".strip(), "alarm")
@@ -103,6 +105,9 @@ def dimmed(view: View, status: EndpointStatus) -> bool:
 def headline(view: View) -> tuple[Sign, str]:
     """The first screen's first row: which endpoint is over, by how much, since when; else what cannot be judged."""
     endpoints = view.snapshot.endpoints
+    if view.snapshot.unrestored:
+        names = ", ".join(one.endpoint for one in view.snapshot.unrestored)
+        return Sign("✕", "NOT RESTORED", "alarm"), f"{names}: not the arm that production is meant to run"
     hot = [s for s in view.rows if sign(view, s).glyph == "▲"] or [s for s in endpoints if sign(view, s).glyph == "▲"]
     if hot:
         word = "above" if all(s.verdict is LiveVerdict.ABOVE for s in hot) else "firing"
@@ -151,7 +156,8 @@ def why(view: View, status: EndpointStatus) -> str:
 
 def alert_note(view: View, status: EndpointStatus) -> str:
     """Whether the alert rule counts this, and if it cannot, why; empty where the verdict's reason says it already."""
-    firing = any(a.endpoint == status.name and a.phase is AlertPhase.FIRING for a in view.snapshot.alerts)
+    alert = view.alert_of(status.name)
+    firing = alert is not None and alert.phase is AlertPhase.FIRING
     if firing and status.alerting:
         return "The alert fires: the whole band is under the tolerated loss."
     if firing:

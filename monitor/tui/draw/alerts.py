@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from monitor.tui import format as fmt
 from monitor.tui.lines import BLANK, Line, Span, fit, line, middle, pad, paragraph
-from monitor.tui.view import View, alert_endpoint, event_item, selected_event, since_s
+from monitor.tui.view import NOT_RESTORED, View, active_item, alert_endpoint, event_item, selected_event, since_s
 from monitor.tui.words import facts
 from monitor.values import AlertEvent, AlertPhase, AlertState, Delivery
 
@@ -66,7 +66,7 @@ def _window(view: View, rows: list[Line], height: int) -> list[Line]:
 
 def _active(view: View, alert: AlertState, width: int) -> Line:
     at_s = view.snapshot.at_s
-    item = f"active:{alert.endpoint}"
+    item = active_item(alert)
     firing = alert.phase is AlertPhase.FIRING
     since = since_s(alert)
     when = "" if since is None else f"since {fmt.minute(since, at_s)} ({fmt.age(at_s - since)})"
@@ -132,7 +132,9 @@ def _delivery(view: View, delivery: Delivery, width: int) -> Line:
 def told_event(view: View) -> AlertEvent | None:
     """The event behind the selected row: its own, or the newest one of the active alert."""
     name = alert_endpoint(view)
-    return selected_event(view) or next((event for event in view.snapshot.events if event.endpoint == name), None)
+    loud = view.alert.endswith(f":{NOT_RESTORED}")
+    ours = (e for e in view.snapshot.events if e.endpoint == name and (e.rule == NOT_RESTORED) == loud)
+    return selected_event(view) or next(ours, None)
 
 
 def _chosen(view: View, width: int, height: int) -> list[Line]:

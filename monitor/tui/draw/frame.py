@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from monitor.tui import format as fmt
 from monitor.tui.actions import TABS, offered
-from monitor.tui.lines import BLANK, Line, Span, fit, line, spread
+from monitor.tui.lines import BLANK, Line, Span, fit, line, spread, wrap
 from monitor.tui.view import View
 from monitor.values import AlertPhase
 
@@ -28,7 +28,9 @@ def header(view: View, width: int) -> Line:
     snapshot = view.snapshot
     firing = sum(alert.phase is AlertPhase.FIRING for alert in snapshot.alerts)
     pending = sum(alert.phase is AlertPhase.PENDING for alert in snapshot.alerts)
-    if firing:
+    if snapshot.unrestored:
+        alerts = Span(" ✕ NOT RESTORED ", "alarm")
+    elif firing:
         alerts = Span(f" ▲ {firing} firing ", "alarm")
     elif pending:
         alerts = Span(f"△ {pending} pending", "warn")
@@ -74,15 +76,28 @@ def pause_text(view: View, *, short: bool) -> str:
 def banners(view: View, width: int) -> list[Line]:
     """Rows under the header for what must not be overlooked; none in good times."""
     rows = []
+    loud = [
+        f"NOT RESTORED: {one.endpoint} does not run {one.live_arm or 'its live arm'} after a sweep"
+        + (f": {one.reason}" if one.reason else "")
+        for one in view.snapshot.unrestored
+    ]
     if view.failure:
         rows.append(f"NO NEW DATA: {view.failure} (trying again every second; shown: {fmt.clock(view.snapshot.at_s)})")
     if view.snapshot.mode == "daemon_gone":
         rows.append("DAEMON GONE: nobody scrapes, alerts or sweeps. Start it again: specwatch serve")
     if view.held_s is not None:
         rows.append(f"VIEW PAUSED {fmt.age(view.held_s)}, {view.held} newer snapshots: watching goes on, p shows now")
-    bars = [fit(line(Span(f" {text}".ljust(width), "banner")), width) for text in rows]
+    bars = [bar for text in loud for bar in _loud(text, width)]
+    bars += [fit(line(Span(f" {text}".ljust(width), "banner")), width) for text in rows]
     paused = pause_text(view, short=False)
     return [*bars, *([fit(line(Span(f" {paused}", "warn")), width)] if paused else [])]
+
+
+def _loud(text: str, width: int) -> list[Line]:
+    """The one banner that is never cut short: what is wrong, then what to do."""
+    todo = "`specwatch stop` puts it back and says what hinders; it is tried again and told every hour until then."
+    rows = wrap(text, width - 2, limit=3) + wrap(todo, width - 2, limit=2)
+    return [line(Span(f" {row}".ljust(width), "alarm")) for row in rows]
 
 
 def tabs(view: View, width: int) -> Line:

@@ -22,9 +22,18 @@ ENDED = {
     "aborted": ("◌", "warn"),
     "arm_mismatch": ("✕", "bad"),
     "died": ("✕", "bad"),
+    "not_restored": ("✕", "alarm"),
     "failed": ("✕", "bad"),
     "running": ("»", "note"),
 }
+
+PHASES = {
+    "backoff": "giving way to others' traffic",
+    "refine": "refining",
+    "restart": "restarting the server",
+    "restore": "putting the live arm back",
+}
+"""What a running sweep does, where the phase's own name does not say it."""
 
 CHART_ROWS = 14
 """A chart this high is clear enough; rows beyond go to the reasons of void cells first."""
@@ -99,7 +108,7 @@ def _title(view: View, sweep: SweepRecord, width: int) -> Line:
             Span(f" {sweep.pool} ", "strong"),
             Span(f" sweep {sweep.id} ", "label"),
             Span(f"{glyph} {sweep.outcome.replace('_', ' ')} {when}", role),
-            Span(f"  {_by(sweep)}", "label"),
+            Span(f"  {_by(sweep)}{_on(sweep)}", "label"),
             Span(f" · next {fmt.minute(due, view.snapshot.at_s)}" if due is not None else "", "label"),
         ),
         width,
@@ -110,6 +119,10 @@ def _by(sweep: SweepRecord) -> str:
     return "by schedule" if sweep.trigger == "schedule" else f"asked by {sweep.who or sweep.trigger}"
 
 
+def _on(sweep: SweepRecord) -> str:
+    return f", went on with sweep {sweep.resumes}" if sweep.resumes is not None else ""
+
+
 def _state(view: View, sweep: SweepRecord, width: int) -> list[Line]:
     progress = sweep.progress
     if sweep.outcome != "running" or progress is None:
@@ -117,13 +130,14 @@ def _state(view: View, sweep: SweepRecord, width: int) -> list[Line]:
     share = progress.done_cells / progress.total_cells if progress.total_cells else 0.0
     size = max(8, width // 4)
     full = round(share * size)
-    where = (
-        f"{progress.arm} @ {progress.rung} clients, repeat {(progress.repeat or 0) + 1}"
-        if progress.arm
-        else progress.phase
-    )
+    phase = PHASES.get(progress.phase, progress.phase)
+    where = f"{progress.arm} @ {progress.rung} clients, repeat {(progress.repeat or 0) + 1}" if progress.arm else phase
+    if progress.arm and progress.phase in PHASES:
+        where = f"{phase}: {where}"
     left = f"{fmt.age(progress.eta_s)} left" if progress.eta_s is not None else "time left unknown"
-    note = f" · {progress.note}" if progress.note else ""
+    apart = progress.phase in PHASES
+    note = f" · {progress.note}" if progress.note and not apart else ""
+    said = paragraph(progress.note, width, role="warn", indent=" ", limit=2) if progress.note and apart else []
     return [
         fit(
             line(
@@ -135,7 +149,8 @@ def _state(view: View, sweep: SweepRecord, width: int) -> list[Line]:
                 Span(f" · {where}{note}", "text"),
             ),
             width,
-        )
+        ),
+        *said,
     ]
 
 
