@@ -17,6 +17,8 @@ PRIOR_SIGMA = 0.015
 """Relative noise of one cell that the repeats' own estimate is shrunk toward (measured: 0.5% to 2.5%)."""
 PRIOR_DF = 4.0
 """Weight of that prior, in degrees of freedom."""
+PRIOR_START_DF = 1.0
+"""The same for starts: there are few of them, but they scatter from one server to the next by more than cells do."""
 UNREPEATED_SIGMA = 0.025
 """Relative noise assumed for an arm without a single repeat."""
 COMMON_SIGMA = 0.025
@@ -56,7 +58,7 @@ class StartNoise:
     df: float
 
 
-NO_STARTS = StartNoise(0.0, PRIOR_DF)
+NO_STARTS = StartNoise(0.0, PRIOR_START_DF)
 """Of an arm that was measured on one start, or nobody knows on how many: only COMMON_SIGMA speaks for it."""
 
 
@@ -87,8 +89,8 @@ def split_starts(residuals: Sequence[Floats], starts: Sequence[Sequence[int]]) -
     between = float(np.sum(points * means**2)) / (names.size - 1)
     within = total / within_df if within_df else PRIOR_SIGMA**2
     one_start = max(0.0, (between - within) / float(points.mean()))
-    start_df = PRIOR_DF + names.size - 1
-    shrunk = (PRIOR_DF * COMMON_SIGMA**2 / 2 + (names.size - 1) * one_start) / start_df
+    start_df = PRIOR_START_DF + names.size - 1
+    shrunk = (PRIOR_START_DF * COMMON_SIGMA**2 / 2 + (names.size - 1) * one_start) / start_df
     return cell, StartNoise(shrunk / names.size, float(start_df))
 
 
