@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 from probes.load.client import Client
 from probes.load.health import ClientHealth, HealthWatch
@@ -30,12 +29,22 @@ _CONNECT_AT_ONCE = 32
 """Below the backlog of any server, so that no connection request is dropped and repeated a second later."""
 
 
+def way_to(target: Target, mono: Callable[[], float]) -> tuple[RequestHead, Connector]:
+    """How to ask `target`, and how to reach it.
+
+    Raises ValueError for a URL or header that cannot be sent, OSError or ssl.SSLError where a certificate file cannot
+    be read.
+    """
+    address = parse_address(target.url)
+    head = RequestHead(address, target.api_path, target.headers)
+    return head, Connector(address, tls_context(target) if address.tls else None, mono)
+
+
 class ClosedLoop:
     """N clients on one target: `await warm()`, `start()`, ... `await drain()`, and always `await aclose()`.
 
     `records` fills as requests end; `aclose` cuts off what still runs and is safe to call at any point. With a
-    `share` it is one of several processes that carry the load together. Raises ValueError for a URL or header that
-    cannot be sent, OSError or ssl.SSLError where a certificate file cannot be read.
+    `share` it is one of several processes that carry the load together. Raises as `way_to` does.
     """
 
     processes = 1
@@ -48,12 +57,10 @@ class ClosedLoop:
         mono: Callable[[], float] = time.monotonic,
         share: Share = WHOLE,
     ) -> None:
-        address = parse_address(target.url)
-        head = RequestHead(address, target.api_path, target.headers)
-        connector = Connector(address, tls_context(target) if address.tls else None, mono)
+        head, connector = way_to(target, mono)
         self._mono = mono
         self._tally = Tally()
-        self._health = HealthWatch(self._tally, mono)
+        self._health = HealthWatch(mono)
         self._requests = ReadyRequests(source, head, clients, share)
         self._stopping = asyncio.Event()
         self._clients = [
@@ -88,11 +95,17 @@ class ClosedLoop:
         Sends nothing: servers drop connections that idle after an answer, not new ones. Faults show up in requests.
         """
         gate = asyncio.Semaphore(_CONNECT_AT_ONCE)
+        refused = False
 
         async def open_one(client: Client) -> None:
+            nonlocal refused
             async with gate:
-                with suppress(ConnectFault):
+                if refused:
+                    return
+                try:
                     await client.open()
+                except ConnectFault:
+                    refused = True
 
         self._requests.fill()
         await asyncio.gather(*(open_one(client) for client in self._clients))
@@ -111,7 +124,7 @@ class ClosedLoop:
 
     def end_window(self) -> ClientHealth:
         """How we did since `begin_window`; safe to call again."""
-        return self._health.end()
+        return self._health.end(self._tally.delays_since)
 
     def stop_launching(self) -> None:
         """Let running requests end and start no new one."""
@@ -130,7 +143,7 @@ class ClosedLoop:
 
     async def aclose(self) -> None:
         """Close every stream and connection: at once, and waits up to about two seconds for the sockets to go."""
-        self._health.end()
+        self.end_window()
         if self._silence is not None:
             self._silence.cancel()
         await self._cancel()

@@ -10,9 +10,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-
-from probes.load.tally import Tally
+from dataclasses import dataclass
 
 TICK_S = 0.01
 
@@ -32,33 +30,48 @@ class ClientHealth:
 UNKNOWN_HEALTH = ClientHealth(None, None)
 
 
+@dataclass(frozen=True, slots=True)
+class LoopSample:
+    """What one stretch of one event loop gave."""
+
+    start_s: float
+    end_s: float
+    lags_s: tuple[float, ...]
+    """How late each 10 ms timer fired."""
+    cpu_s: float
+    """CPU time of the loop's thread."""
+
+
 class LoopWatch:
-    """A ticker on the running loop; `start()` then `stop()` in the same thread."""
+    """A ticker on the running loop: `start()`, any number of `take()`, then `stop()`, all in the loop's thread."""
 
     def __init__(self, mono: Callable[[], float] = time.monotonic) -> None:
         self._mono = mono
         self._lags_s: list[float] = []
         self._handle: asyncio.TimerHandle | None = None
-        self._due_s = 0.0
-        self._wall_s = 0.0
-        self._cpu_s = 0.0
+        self._due_s = self._start_s = self._start_cpu_s = 0.0
 
     def start(self) -> None:
         """Begin a new measurement."""
-        self._lags_s = []
-        self._wall_s, self._cpu_s = self._mono(), time.thread_time()
+        self.stop()
+        self._restart()
         self._arm()
 
-    def stop(self) -> ClientHealth:
-        """End it; safe to call again."""
+    def take(self) -> LoopSample:
+        """What there was since `start` or the last `take`; goes on."""
+        sample = LoopSample(self._start_s, self._mono(), tuple(self._lags_s), time.thread_time() - self._start_cpu_s)
+        self._restart()
+        return sample
+
+    def stop(self) -> None:
+        """No more ticks; safe to call again."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
-        wall_s = self._mono() - self._wall_s
-        return ClientHealth(
-            lag_p99_ms=_p99_ms(self._lags_s),
-            cpu_share=(time.thread_time() - self._cpu_s) / wall_s if wall_s > 0 else None,
-        )
+
+    def _restart(self) -> None:
+        self._lags_s = []
+        self._start_s, self._start_cpu_s = self._mono(), time.thread_time()
 
     def _arm(self) -> None:
         # Our own clock, not the loop's: uvloop's stands still inside one turn.
@@ -71,10 +84,10 @@ class LoopWatch:
 
 
 class HealthWatch:
-    """Health of one process of the load over a window: its loop, and how promptly it sent what was due."""
+    """Health of this process of the load over a window: its loop, and how promptly it sent what was due."""
 
-    def __init__(self, tally: Tally, mono: Callable[[], float] = time.monotonic) -> None:
-        self._tally, self._mono = tally, mono
+    def __init__(self, mono: Callable[[], float] = time.monotonic) -> None:
+        self._mono = mono
         self._loop = LoopWatch(mono)
         self._begun_s: float | None = None
         self._health = UNKNOWN_HEALTH
@@ -84,13 +97,23 @@ class HealthWatch:
         self._begun_s = self._mono()
         self._loop.start()
 
-    def end(self) -> ClientHealth:
-        """The window's health; a second call gives the same."""
+    def end(self, delays_since: Callable[[float], Sequence[float]]) -> ClientHealth:
+        """The window's health; a second call gives the same. `delays_since(instant)` gives dispatch delays."""
         if self._begun_s is not None:
-            delays_s = self._tally.delays_since(self._begun_s)
-            self._health = replace(self._loop.stop(), dispatch_p99_ms=_p99_ms(delays_s))
+            self._health = health_of([self._loop.take()], delays_since(self._begun_s))
+            self._loop.stop()
             self._begun_s = None
         return self._health
+
+
+def health_of(samples: Sequence[LoopSample], delays_s: Sequence[float]) -> ClientHealth:
+    """One process's health from stretches of its loop and its dispatch delays."""
+    wall_s = sum(sample.end_s - sample.start_s for sample in samples)
+    return ClientHealth(
+        lag_p99_ms=_p99_ms([lag_s for sample in samples for lag_s in sample.lags_s]),
+        cpu_share=sum(sample.cpu_s for sample in samples) / wall_s if wall_s > 0 else None,
+        dispatch_p99_ms=_p99_ms(delays_s),
+    )
 
 
 def worst_of(parts: Sequence[ClientHealth]) -> ClientHealth:

@@ -1,0 +1,98 @@
+"""The inside of one worker process: obeys orders, reports twenty times a second, ends with its parent.
+
+Whatever happens, its streams are closed on the way out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+
+from probes.load.closed_loop import ClosedLoop
+from probes.load.health import LoopWatch, quiet_gc
+from probes.load.workers.messages import Drain, Job, Report, Start, Stop, frame, read_message
+
+REPORT_S = 0.05
+
+
+async def serve(orders_fd: int, reports_fd: int) -> None:
+    """Work off one load: a Job, then orders until the pipe closes."""
+    orders = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), os.fdopen(orders_fd, "rb", 0))
+    pipe, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(reports_fd, "wb", 0))
+    job = await read_message(orders)
+    if not isinstance(job, Job):
+        return
+    load = ClosedLoop(job.target, job.source(), job.clients, share=job.share)
+    worker = _Worker(load, pipe)
+    try:
+        with quiet_gc():
+            await worker.obey(orders)
+    finally:
+        await load.aclose()
+        worker.report()
+        pipe.close()
+
+
+class _Worker:
+    def __init__(self, load: ClosedLoop, pipe: asyncio.WriteTransport) -> None:
+        self._load, self._pipe = load, pipe
+        self._watch = LoopWatch()
+        self._warmed = False
+        self._told = 0
+        self._cut_off: int | None = None
+
+    async def obey(self, orders: asyncio.StreamReader) -> None:
+        """Until the parent closes the pipe or dies; what takes long runs beside the listening."""
+        self._watch.start()
+        doing = [asyncio.create_task(self._warm()), asyncio.create_task(self._report_for_ever())]
+        try:
+            while (order := await read_message(orders)) is not None:
+                if isinstance(order, Start):
+                    self._load.start(order.spread_s, order.offset_s)
+                elif isinstance(order, Stop):
+                    self._load.stop_launching()
+                elif isinstance(order, Drain):
+                    doing.append(asyncio.create_task(self._drain(order.timeout_s)))
+        finally:
+            self._watch.stop()
+            for task in doing:
+                task.cancel()
+            for task in doing:
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    async def _warm(self) -> None:
+        await self._load.warm()
+        self._warmed = True
+        self.report()
+
+    async def _drain(self, timeout_s: float) -> None:
+        self._cut_off = await self._load.drain(timeout_s)
+        self.report()
+
+    async def _report_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(REPORT_S)
+            self.report()
+
+    def report(self) -> None:
+        """Tell how it stands, and what has not been told yet."""
+        records = tuple(self._load.records[self._told :])
+        self._told += len(records)
+        if not self._pipe.is_closing():
+            self._pipe.write(
+                frame(
+                    Report(
+                        warmed=self._warmed,
+                        in_flight=self._load.in_flight,
+                        peak=self._load.take_peak(),
+                        max_in_flight=self._load.max_in_flight,
+                        records=records,
+                        loop=self._watch.take(),
+                        cut_off=self._cut_off,
+                    )
+                )
+            )
