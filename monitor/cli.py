@@ -24,6 +24,7 @@ COMMANDS = {
     "once": "Every endpoint against its crossover, once; exit 1 if any is above.",
     "check": "Explain every error in the config, then try to reach everything it names.",
     "crossover": "The verdict from results measured elsewhere.",
+    "calibrate": "How far this machine's load client can be trusted.",
 }
 
 

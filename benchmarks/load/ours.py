@@ -1,7 +1,7 @@
 """Our load client as a sweep's cell uses it, under the benchmark's jobs; `--uvloop` puts it on the faster event loop.
 
-With `every_chunk` each socket read is kept with its instant and taken apart after the window, so that the stamps of
-single chunks cost next to nothing while it counts.
+With `every_chunk` each piece of an answer is kept with the stamp the client gave it and taken apart after the window,
+so that looking at single chunks costs next to nothing while it counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from probes.load.load import make_load
 from probes.load.prompts import parse_prompts
 from probes.load.records import Ending
 from probes.load.request import RequestSource, Sampling, Series
-from probes.load.wire.connection import Wire
+from probes.load.stream import Flight
 from probes.values import Target
 
 PROMPTS = parse_prompts("benchmark", json.dumps({"prompt": PROMPT}).encode())
@@ -37,7 +37,7 @@ async def measure(job: Job) -> Sample:
     )
     target = Target("mock", job.url, ca_file=job.ca_file)
     load = make_load(target, source, job.streams, job.processes)
-    reads = _keep_reads() if job.every_chunk else []
+    reads = _keep_reads() if job.every_chunk else _keep_none()
     try:
         with quiet_gc():
             await load.warm()
@@ -57,24 +57,37 @@ async def measure(job: Job) -> Sample:
                 sample.requests.append((f"specwatch-{job.tag}-0-{record.index}", record.sent_s, record.first_s))
         elif record.ending is Ending.ERROR:
             sample.errors.append(record.error)
-    for at_s, data in reads:
-        for found in STAMPED.finditer(data):
-            sample.chunks.setdefault(found[1].decode(), []).append(at_s)
+    sample.chunks.update(_chunks(reads, job.chunks))
     return sample
 
 
-_plain_read = Wire.data_received
+_plain_read = Flight.read
 
 
 def _keep_reads() -> Reads:
     reads: Reads = []
 
-    def keep(wire: Wire, data: bytes) -> None:
-        reads.append((time.monotonic(), data))
-        _plain_read(wire, data)
+    def keep(flight: Flight, data: bytes) -> None:
+        if flight.seen_s is not None:
+            reads.append((flight.seen_s, data))
+        _plain_read(flight, data)
 
-    Wire.data_received = keep  # type: ignore[method-assign, assignment]
+    Flight.read = keep  # type: ignore[method-assign]
     return reads
+
+
+def _keep_none() -> Reads:
+    Flight.read = _plain_read  # type: ignore[method-assign]
+    return []
+
+
+def _chunks(reads: Reads, whole: int) -> dict[str, list[float]]:
+    """Stamps by request; only of answers seen whole, so that the n-th stamp is the n-th chunk's."""
+    stamps: dict[str, list[float]] = {}
+    for seen_s, data in reads:
+        for found in STAMPED.finditer(data):
+            stamps.setdefault(found[1].decode(), []).append(seen_s)
+    return {request_id: seen for request_id, seen in stamps.items() if len(seen) == whole}
 
 
 def run(work: Work) -> Sample:
