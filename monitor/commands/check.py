@@ -26,6 +26,8 @@ from monitor.config.errors import ConfigError, Problem, describe, explain
 from monitor.config.load import Loaded, load_config
 from monitor.config.model import ArmConfig, ChannelConfig, EndpointConfig, ProbeConfig
 from monitor.config.targets import arm_target, channel_url, endpoint_target, pool_of
+from monitor.service.locks import daemon_lock_path, holder_of
+from monitor.service.not_restored import not_restored_words, unrestored
 from monitor.service.sweep_plan import plan_for
 from monitor.store.db import open_store
 from monitor.store.errors import StoreError
@@ -142,6 +144,11 @@ def _store_section(loaded: Loaded) -> Section:
     blocked = [str(p) for p in (path.parent, path) if p.exists() and not os.access(p, os.W_OK)]
     if blocked:
         remarks.append(Remark.problem(f"not writable for this user: {', '.join(blocked)}"))
+    watched = holder_of(daemon_lock_path(path)) is not None
+    remarks += [
+        Remark.problem(f"the server of {left.endpoint} {not_restored_words(left)}")
+        for left in unrestored(loaded.config, path, watched=watched)
+    ]
     return Section(f"store {path}", [("state", state)], remarks)
 
 

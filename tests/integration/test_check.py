@@ -292,6 +292,19 @@ def test_a_live_arm_that_the_restarted_server_does_not_run_is_named(tmp_path: Pa
         assert result.exit_code == 2
 
 
+def test_a_server_that_a_sweep_left_behind_is_a_problem_until_it_is_put_back(tmp_path: Path) -> None:
+    journal = tmp_path / "specwatch.db.restart-chat.json"
+    with canned_server(vllm_routes(K3)) as server:
+        path = write(tmp_path, RESTARTED.format(url=server.url, live="k3", probe=""))
+        journal.write_text("{")
+        left = run(path)
+        journal.unlink()
+        back = run(path)
+    assert "the server of chat does not run its live arm k3 after a sweep restarted it" in left.output
+    assert "`specwatch stop chat` puts it back" in left.output
+    assert (left.exit_code, back.exit_code) == (2, 0)
+
+
 def test_a_proxy_in_the_environment_is_said_to_be_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pair() as (off, k3):
         path = write(tmp_path, config(off.url, k3.url))
