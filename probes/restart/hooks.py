@@ -142,7 +142,7 @@ def writable_log(path: Path) -> Path | None:
     except OSError:
         return None
     try:
-        os.write(log, f"--- {time.strftime('%Y-%m-%d %H:%M:%S %Z')}\n".encode())
+        os.write(log, b"\n")
     except OSError:
         return None
     finally:

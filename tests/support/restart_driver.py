@@ -24,6 +24,7 @@ from monitor.service.restart_sweep import NotRestored, restart_arms
 from monitor.service.sweep_plan import plan_for
 from monitor.store.db import open_store
 from probes.sweep.guard import Stopped, guarded
+from probes.sweep.preflight import ArmMismatch
 
 
 class Killer:
@@ -82,6 +83,9 @@ async def drive(config: Path, arms: list[str], stopped: list[int]) -> int:
             return 7
         except Stopped:
             return 4
+        except ArmMismatch as problem:
+            sys.stderr.write(f"{problem}\n")
+            return 5
     return 0
 
 

@@ -6,6 +6,7 @@ The commands only ask through a file; the server is closed and a new one opened 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from monitor.config.load import Loaded, load_config
 from probes.restart.paths import RestartPaths, restart_paths
 from probes.sim.server import SimServer
 from probes.sim.spec import SimSpec
+from tests.support.waiting import until
 
 SPEC = SimSpec(k=3, crossover=8.0, mean_output_tokens=24.0, prompt_cost=0.03, time_scale=0.3, seed=3)
 SWITCH = """\
@@ -102,7 +104,7 @@ class RestartSite:
         k3: str = "./switch.sh k3",
         hook_timeout_s: float = 20.0,
         start_timeout_s: float = 20.0,
-        drain_s: float = 0.2,
+        drain_s: float = 0.1,
     ) -> Loaded:
         """Write the config with these commands and load it."""
         path = self.folder / "config.toml"
@@ -120,9 +122,26 @@ class RestartSite:
         )
         return load_config(path)
 
-    def hang(self, name: str) -> str:
-        """A command that says where it is (file `name` holds its pid) and does not end by itself."""
-        return f"echo $$ > {name}.part && mv {name}.part {name}; while :; do sleep 0.05; done"
+    def hanging(self, name: str, then: str) -> str:
+        """A command that hangs the first time until file `go` is there; file `<name>.pid` says that it is at it."""
+        hang = f"echo $$ > {name}.part; mv {name}.part {name}.pid; while [ ! -e go ]; do sleep 0.05; done"
+        return f"if [ ! -e {name}.pid ]; then {hang}; fi; {then}"
+
+    async def until_hanging(self, name: str) -> int:
+        """The pid of a `hanging` command once it hangs."""
+        path = self.folder / f"{name}.pid"
+        await until(path.exists)
+        return int(path.read_text())
+
+    def processes(self) -> list[int]:
+        """Whatever still runs on behalf of this site, beside the test itself: guardians and commands."""
+        return [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and self._ours(p)]
+
+    def _ours(self, process: Path) -> bool:
+        with suppress(OSError):
+            mark = str(self.folder).encode()
+            return mark in (process / "cmdline").read_bytes() or str(self.folder) == os.readlink(process / "cwd")
+        return False
 
     async def obey(self) -> None:
         """Restart whenever a command asks for it."""
@@ -144,6 +163,7 @@ class RestartSite:
 @asynccontextmanager
 async def restart_site(folder: Path) -> AsyncIterator[RestartSite]:
     """A server in its live arm k3."""
+    os.makedirs(folder, exist_ok=True)
     switch = folder / "switch.sh"
     switch.write_text(SWITCH)
     switch.chmod(0o755)
