@@ -10,9 +10,10 @@ import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from probes.load.closed_loop import ClosedLoop
-from probes.load.health import UNKNOWN_HEALTH, ClientHealth, LoopWatch, quiet_gc
+from probes.load.health import UNKNOWN_HEALTH, ClientHealth, quiet_gc
+from probes.load.load import Load, make_load
 from probes.load.prompts import PromptSet
 from probes.load.records import Ending
 from probes.load.request import RequestSource, Series
@@ -57,6 +58,8 @@ class CellJob:
     """What the arm showed before the sweep's first load; None asks the server nothing after the cell."""
     history: tuple[CurvePoint, ...] = ()
     """The baseline's earlier points; only for its own cells."""
+    workers: int | None = None
+    """Processes that carry the load; None decides by the rung."""
 
 
 @dataclass(slots=True)
@@ -83,12 +86,12 @@ def poll_intervals_s(job: CellJob) -> Iterator[float]:
         yield every_s * draw.uniform(1 - POLL_JITTER, 1 + POLL_JITTER)
 
 
-def make_loop(job: CellJob) -> ClosedLoop:
+def make_loop(job: CellJob) -> Load:
     """The clients of one cell, not started."""
     slot, load = job.slot, job.load
     series = Series(job.nonce, load.seed, slot.rung, slot.repeat, slot.order)
-    source = RequestSource(job.prompts, job.model, load.sampling, series)
-    return ClosedLoop(job.arm.target, source, slot.rung)
+    source = partial(RequestSource, job.prompts, job.model, load.sampling, series, load.form)
+    return make_load(job.arm.target, source, slot.rung, job.workers)
 
 
 async def measure_cell(job: CellJob, scraper: Reads) -> Cell:
@@ -125,25 +128,25 @@ async def measure_cell(job: CellJob, scraper: Reads) -> Cell:
             history=job.history,
             seen=job.seen,
             identity=identity,
+            workers=loop.processes,
         )
     )
 
 
-async def _steady(job: CellJob, scraper: Reads, loop: ClosedLoop) -> _Taken:
+async def _steady(job: CellJob, scraper: Reads, loop: Load) -> _Taken:
     watch = GaugeWatch(scraper, loop, job.arm.name, job.max_foreign)
-    client_watch = LoopWatch()
     taken = _Taken()
     await loop.warm()
     await _ramp(job, loop, watch)
     watch.restart()
-    client_watch.start()
+    loop.begin_window()
     try:
         taken.start = await watch.edge()
         if taken.start is not None:
             await _poll_until(watch, taken.start.mono_s + job.cell_s, poll_intervals_s(job))
             taken.end = await watch.edge()
     finally:
-        taken.health = client_watch.stop()
+        taken.health = loop.end_window()
         loop.stop_launching()
     taken.samples = tuple(watch.samples)
     return taken
@@ -159,7 +162,7 @@ async def _poll_until(watch: GaugeWatch, end_s: float, intervals_s: Iterator[flo
         await watch.look()
 
 
-async def _ramp(job: CellJob, loop: ClosedLoop, watch: GaugeWatch) -> None:
+async def _ramp(job: CellJob, loop: Load, watch: GaugeWatch) -> None:
     """Start the clients spread over one request's time, then wait until all have been in flight for about another.
 
     Bounded, so that a server that holds requests back still gets its window (and the cell its reasons).
@@ -186,6 +189,6 @@ async def _ramp(job: CellJob, loop: ClosedLoop, watch: GaugeWatch) -> None:
         await asyncio.sleep(TICK_S)
 
 
-def _drain_s(loop: ClosedLoop) -> float:
+def _drain_s(loop: Load) -> float:
     times = [r.end_s - r.launched_s for r in loop.records if r.ending is Ending.OK]
     return min(DRAIN_MAX_S, max(DRAIN_MIN_S, 3 * max(times, default=0.0)))

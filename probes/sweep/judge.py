@@ -38,6 +38,7 @@ _VOID: tuple[Check, ...] = (
     judge_server.prefix_hits,
     judge_server.uneven,
     judge_client.client_limit,
+    judge_steady.stalled,
     judge_steady.not_steady,
 )
 _NOTES: tuple[Check, ...] = (

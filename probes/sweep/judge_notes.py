@@ -85,4 +85,4 @@ def dead_flag(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     """The arm was started with a flag that its server ignores."""
     identity = evidence.identity or (evidence.seen.identity if evidence.seen else None)
     for text in dead_flags(evidence.arm.restart, identity.version if identity else None):
-        yield Reason("dead_flag", f"arm {evidence.arm.name} is started with {text}")
+        yield Reason("dead_flag", f"in the command of arm {evidence.arm.name}, {text}")

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from probes.sweep.evidence import Evidence
-from probes.sweep.steady import trend
+from probes.sweep.steady import RATES_MIN, trend
+from probes.sweep.totals import in_system, live_counter, moved
 from probes.values import Cell, Reason
 
 TREND_NOTED = 0.05
 """Change from the window's start to its end, over its mean, that is worth a word."""
 TREND_MAX = 0.15
 """From here on the window's ends were two different servers, and its mean is neither."""
+
+STALL_SHARE_MAX = 0.10
+"""Of the window, without a single token although requests were in the system."""
+
+
+def stalled(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """The server stood still for a while."""
+    pages = evidence.samples
+    if cell.window_s is None or len(pages) <= RATES_MIN:
+        return
+    longest_s, still_s = 0.0, 0.0
+    for a, b in pairwise(pages):
+        held = min(in_system(a) or 0.0, in_system(b) or 0.0)
+        still = held > 0 and live_counter(a) and moved(a, b, lambda e: e.generation_tokens) == 0
+        still_s = still_s + b.mono_s - a.mono_s if still else 0.0
+        longest_s = max(longest_s, still_s)
+    if longest_s > STALL_SHARE_MAX * cell.window_s:
+        yield Reason("stalled", f"for {longest_s:.1f} s of the window no token came out, with requests in the system")
 
 
 def not_steady(cell: Cell, evidence: Evidence) -> Iterator[Reason]:

@@ -26,6 +26,8 @@ CUT_MAX = 0.5
 """Of the window. One that is not steady by then is not steady."""
 CUT_GAIN_MIN = 0.01
 """A cut must move the window's rate by this, or the data are better kept."""
+FALL_MAX = 0.5
+"""Least share of the first rates that the later ones must have."""
 Z_CLEAR = 3.29
 """One chance in a thousand, two-sided."""
 ALIKE_MAX = 0.8
@@ -126,9 +128,15 @@ def _to_drop(rates: _Rates) -> int:
     error = _sd(residuals, 1) * np.sqrt(_alike(residuals) * (1 / drop + 1 / rest.size))
     clear = abs(head.mean - rest.mean) > _quantile(rest.size - 1) * error
     gains = abs(rates.mean - rest.mean) > CUT_GAIN_MIN * rest.mean
-    # A line that goes on rising or falling is no ramp: its middle is what the window measured.
-    flat = not _trend(rest).clear
-    return drop if clear and gains and flat else 0
+    # What falls that deep is no ramp but a server in trouble.
+    sound = rest.mean > FALL_MAX * head.mean
+    return drop if sound and clear and gains and _is_ramp(rates, head, rest) else 0
+
+
+def _is_ramp(rates: _Rates, head: _Rates, rest: _Rates) -> bool:
+    """A step and then a flat rest, rather than a line that goes on: a line's middle is what the window measured."""
+    step = sum(float(np.sum((part.each - part.each.mean()) ** 2)) for part in (head, rest))
+    return step < float(np.sum(_line(rates)[1] ** 2)) and not _trend(rest).clear
 
 
 def _marginal_error(rates: _Rates) -> float:
@@ -136,14 +144,18 @@ def _marginal_error(rates: _Rates) -> float:
 
 
 def _trend(rates: _Rates) -> Trend:
-    x = rates.middles - rates.middles.mean()
-    y = rates.each
-    spread = float(np.sum(x * x))
-    slope = float(np.sum(x * (y - y.mean()))) / spread
-    residuals = np.asarray(y - y.mean() - slope * x, dtype=np.float64)
+    slope, residuals = _line(rates)
+    spread = float(np.sum((rates.middles - rates.middles.mean()) ** 2))
     error = _sd(residuals, 2) * float(np.sqrt(_alike(residuals) / spread))
     length_s = float(rates.seconds.sum())
     return Trend(slope * length_s / rates.mean, _quantile(rates.size - 2) * error * length_s / rates.mean)
+
+
+def _line(rates: _Rates) -> tuple[float, Floats]:
+    """Slope in tokens/s per second, and what the line leaves."""
+    x, y = rates.middles - rates.middles.mean(), rates.each - rates.each.mean()
+    slope = float(np.sum(x * y) / np.sum(x * x))
+    return slope, np.asarray(y - slope * x, dtype=np.float64)
 
 
 def _sd(residuals: Floats, lost: int) -> float:

@@ -58,16 +58,6 @@ def ended_in(records: Sequence[RequestRecord], window: Span) -> list[RequestReco
     return [r for r in records if r.ending is Ending.OK and window.start_s <= r.end_s < window.end_s]
 
 
-def launched_in(records: Sequence[RequestRecord], window: Span) -> list[RequestRecord]:
-    """Requests that a client decided to send inside the window."""
-    return [r for r in records if window.start_s <= r.launched_s < window.end_s]
-
-
-def dispatch_s(record: RequestRecord) -> float | None:
-    """Our own delay: from the decision to send to the request's last byte on the wire."""
-    return None if record.sent_s is None else record.sent_s - record.launched_s
-
-
 def ttft_s(record: RequestRecord) -> float | None:
     """Bytes sent to first token."""
     return None if record.sent_s is None or record.first_s is None else record.first_s - record.sent_s

@@ -80,6 +80,11 @@ def install() -> None:
     time.process_time = lambda: 0.0
 
 
+def stand_still(seconds: float) -> None:
+    """The whole process does nothing for so long, as on a machine that is too busy: timers come late."""
+    _Clock.now_s += seconds
+
+
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Like asyncio.run, on a virtual loop."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
