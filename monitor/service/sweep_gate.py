@@ -14,7 +14,7 @@ from monitor.config.model import Config, ProbeConfig
 from monitor.config.targets import pool_of
 from monitor.service.budget import limits_of
 from monitor.service.locks import noprobe_path
-from monitor.service.restoring import journals_left
+from monitor.service.restoring import Restoring, journals_left
 from monitor.store.alerts import load_alert_states
 from monitor.store.db import Store
 from monitor.store.intents import active_pause
@@ -81,7 +81,8 @@ def firing_in(config: Config, store: Store, pool: str) -> tuple[str, ...]:
 def left_in(config: Config, store: Store, pool: str) -> tuple[str, ...]:
     """Endpoints of the pool whose restart journal is still there, whoever holds it."""
     names = {e.name for e in config.endpoint if pool_of(e) == pool}
-    return tuple(sorted({left.endpoint for left in journals_left(store.path) if left.endpoint in names}))
+    left = [one for one in journals_left(store.path) if one.state is not Restoring.RESTORED]
+    return tuple(sorted({one.endpoint for one in left if one.endpoint in names}))
 
 
 def _inputs(config: Config, store: Store, plan: SweepPlan, *, now: bool, arms: tuple[ArmLoad, ...] = ()) -> GateInputs:

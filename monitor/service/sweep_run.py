@@ -19,9 +19,10 @@ from monitor.config.targets import probe_of
 from monitor.service.budget import bounded, need_of
 from monitor.service.died import settle_dead_sweeps
 from monitor.service.restart_sweep import NotRestored, restart_arms
+from monitor.service.restoring import restore_orphans
 from monitor.service.resuming import Resumable, resumable
 from monitor.service.statuses import fingerprint_of
-from monitor.service.sweep_gate import ask_gate, servers_of, standing
+from monitor.service.sweep_gate import ask_gate, left_in, servers_of, standing
 from monitor.service.sweep_hooks import StoreHooks
 from monitor.store.db import Store
 from monitor.store.intents import get_intent
@@ -133,6 +134,9 @@ class _Sweep:
     async def run(self) -> tuple[SweepOutcome, str]:
         """The outcome, and in a word why it ended. Raises Stopped while the gate watches."""
         now = self._caller.now
+        if left_in(self._loaded.config, self._store, self._plan.pool):
+            self._hooks.tell("restore", "an earlier sweep left a server in one of its arms; that is put back first")
+            await guarded(restore_orphans(self._loaded, time.time()), self._hooks.stop_requested)
         verdict = standing(self._loaded, self._store, self._plan, self._probe, now=now)
         if not verdict.allowed:
             return _refused(verdict)
@@ -250,12 +254,16 @@ class _Sweep:
 
 def not_restored(outcome: SweepOutcome | None, reason: str) -> SweepOutcome:
     """What a sweep measured stays measured, but the server that it left behind is what matters."""
-    measured = f"; before that it was {outcome.outcome}" if outcome is not None else ""
-    kept = outcome if outcome is not None else SweepOutcome("failed", "", exit_codes.FAILED)
-    text = f"NOT RESTORED: {reason}{measured}" + (
-        f" ({outcome.reason})" if outcome is not None and outcome.reason else ""
+    if outcome is None:
+        return SweepOutcome("not_restored", reason, exit_codes.NOT_RESTORED)
+    before = f"{outcome.outcome}: {outcome.reason}" if outcome.reason else outcome.outcome
+    return replace(
+        outcome,
+        outcome="not_restored",
+        reason=f"{reason}. The sweep itself ended as {before}",
+        exit_code=exit_codes.NOT_RESTORED,
+        cause="",
     )
-    return replace(kept, outcome="not_restored", reason=text, exit_code=exit_codes.NOT_RESTORED, cause="")
 
 
 def _refused(verdict: GateVerdict) -> tuple[SweepOutcome, str]:

@@ -38,6 +38,7 @@ pool = "chat-8b"
   settle_s = 1.0
   quiet_s = 1.0
   max_tokens = 128
+  refine_octaves = 0
   {probe}
   [[endpoint.arm]]
   name = "off"
