@@ -47,10 +47,13 @@ class Budget:
 
 
 def cell_tokens(plan: SweepPlan, cell: Cell) -> int:
-    """Output tokens of a finished cell: the server's count, else the client's, else the most it can have been."""
-    if cell.server_tokens is not None:
-        return int(cell.server_tokens)
-    return _blind_upper(plan, cell.rung) if cell.client_tokens is None else cell.client_tokens
+    """Output tokens of a finished cell: the server's count, else the client's, else the most it can have been.
+
+    Where others were served too, the client's comes first: their tokens are not on our bill.
+    """
+    counts = [cell.server_tokens, cell.client_tokens]
+    known = [count for count in (reversed(counts) if cell.foreign_requests else counts) if count is not None]
+    return int(known[0]) if known else _blind_upper(plan, cell.rung)
 
 
 def tokens_upper(plan: SweepPlan, cells: Sequence[Cell], slot: CellSlot) -> int:

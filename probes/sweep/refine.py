@@ -16,8 +16,8 @@ from probes.crossover.noise import COMMON_SIGMA, Z_BAND
 from probes.sweep.plan import CellSlot, SweepPlan, cell_order
 from probes.values import ArmVerdict, Cell, Crossover, Verdict
 
-NEW_RUNG = math.log(1.12)
-"""A rung closer than this to a measured one would be the same rung to the estimator: repeats serve better."""
+NEW_RUNG = math.log(1.2)
+"""A rung closer than this to a measured one tells no more of the curve's shape: repeats serve better."""
 DOMINATED = 0.85
 """Share of the interval that the difference between two runs makes by itself, from which cells hardly narrow it."""
 

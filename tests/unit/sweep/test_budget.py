@@ -60,3 +60,8 @@ def test_cells_of_the_interrupted_sweep_were_paid_for_too() -> None:
 def test_an_uncounted_cell_counts_for_the_most_it_can_have_been() -> None:
     blind = cell("off", 4, server_tokens=None, client_tokens=None)
     assert Budget(plan(cell_s=10.0), 0.0, [blind]).tokens >= 4 * 10 * 200
+
+
+def test_what_others_were_served_is_not_on_our_bill() -> None:
+    disturbed = cell("off", 1, server_tokens=9000.0, client_tokens=50, foreign_requests=3.0)
+    assert Budget(plan(), 0.0, [disturbed]).tokens == 50

@@ -163,7 +163,7 @@ def test_a_restarted_arm_at_its_limit_climbs_no_further_on_later_starts_either()
     arms = [replace(arm(name), restart="start") for name in ("off", "k3")]
     climb = Climb(plan(*arms, ladder=(1, 2, 4), repeats=2))
     while (slot := climb.next()) is not None:
-        play(climb, **({"notes": LIMITED} if (slot.arm, slot.rung) == ("k3", 2) else {}))
+        play(climb, notes=LIMITED if (slot.arm, slot.rung) == ("k3", 2) else ())
     assert max(c.rung for c in climb.cells if c.arm == "k3") == 2
     assert [c.rung for c in climb.cells if c.arm == "off"] == [1, 2, 4, 1, 2, 4]
 

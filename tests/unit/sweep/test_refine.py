@@ -55,7 +55,8 @@ def ladder_of(sweep: SweepPlan, lab: Lab) -> list[Cell]:
 
 def refine(sweep: SweepPlan, lab: Lab) -> tuple[list[Cell], list[int], Crossover]:
     """The whole refinement, as a sweep does it; cells, the rungs in order, the last answer."""
-    cells, rungs = ladder_of(sweep, lab), []
+    cells = ladder_of(sweep, lab)
+    rungs: list[int] = []
     while True:
         found = answer(sweep, cells, {})
         round_ = next_round(sweep, cells, found, 1 + max(c.order for c in cells), 100)
