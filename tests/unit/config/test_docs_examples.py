@@ -16,7 +16,7 @@ ENDPOINT = '[[endpoint]]\nname = "chat"\nurl = "http://10.0.0.5:8000"\n'
 def example(page: str) -> str:
     """The page's first TOML block that has a probe in it."""
     blocks = re.findall(r"```toml\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
-    return next(block for block in blocks if "[endpoint.probe]" in block)
+    return next(str(block) for block in blocks if "[endpoint.probe]" in block)
 
 
 @pytest.mark.parametrize(("page", "above"), [("README.md", ""), ("docs/sweeps.md", ENDPOINT)])
