@@ -60,7 +60,7 @@ class Wire(asyncio.BufferedProtocol):
     async def send(self, request: bytes, flight: Flight) -> Fault | None:
         """Write one request and wait for the end of its answer."""
         if self._transport is None:
-            return Fault(self._closed("before the request"), untouched=True)
+            return Fault(self._closed("before the request was sent"), untouched=True)
         self._flight = flight
         self._status, self._streaming, self._framed, self._encoding, self._refusal = 0, False, False, b"", b""
         self._answered = asyncio.get_running_loop().create_future()
@@ -179,7 +179,9 @@ class Wire(asyncio.BufferedProtocol):
             self._broken = True
 
     def _closed(self, when: str) -> str:
-        return f"connection failed: {self._where} closed the connection {when}"
+        # Most servers say so by an alert; some just hang up, after a handshake that looked well.
+        hint = "; it may want a client certificate (client_cert, client_key)" if self._tls and "before" in when else ""
+        return f"connection failed: {self._where} closed the connection {when}{hint}"
 
     def _finish(self, text: str | None, *, reusable: bool = False, untouched: bool = False) -> None:
         flight, answered = self._flight, self._answered
