@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import pytest
 
 from probes.load.health import ClientHealth
 from probes.load.records import Ending
+from probes.load.shape import LengthShape
 from probes.sweep.assemble import assemble
 from probes.sweep.evidence import Evidence
-from probes.values import Cell, EngineKind
-from tests.support.evidence import CLIENTS, RATE, evidence, with_pages
+from probes.sweep.plan import LoadSpec
+from probes.sweep.sameness import Seen
+from probes.values import Cell, CurvePoint, EngineKind, Identity
+from tests.support.evidence import CLIENTS, RATE, TOKENS, evidence, with_pages
+
+WHO = Identity(version="0.33.0", model="tiny", model_root="org/tiny", max_model_len=4096)
 
 
 def codes(cell: Cell) -> tuple[set[str], set[str]]:
@@ -55,6 +61,11 @@ VOID: dict[str, tuple[str, Callable[[], Evidence]]] = {
     "on arm, no spec series": ("arm_not_drafting", lambda: evidence(speculative=True, drafting=False)),
     "off arm, drafts": ("arm_drafting", lambda: evidence(drafting=True)),
     "foreign": ("foreign_traffic", lambda: replace(evidence(), records=evidence().records[:-1])),
+    "foreign prompt": ("foreign_traffic", lambda: with_prompts(TOKENS - 2)),
+    "other version": ("server_changed", lambda: with_identity(version="0.33.1")),
+    "other model": ("server_changed", lambda: with_identity(model_root="org/other")),
+    "other length": ("server_changed", lambda: with_identity(max_model_len=8192)),
+    "other K": ("server_changed", lambda: replace(evidence(speculative=True), seen=Seen(WHO, k=2), identity=WHO)),
     "errors": ("errors", lambda: fail_one(evidence(), 0.1)),
     "no usage": ("no_usage", lambda: with_tokens(None)),
     "usage differs": ("token_mismatch", lambda: with_tokens(97)),
@@ -63,9 +74,15 @@ VOID: dict[str, tuple[str, Callable[[], Evidence]]] = {
     "gauges apart": ("concurrency_mismatch", lambda: with_pages(evidence(), running=2.8)),
     "clients idle": ("concurrency_mismatch", lambda: with_pauses()),
     "prefix hits": ("prefix_hits", lambda: with_hits(0.06)),
+    "too few prefix hits": ("prefix_hits", lambda: aiming_at(0.3, with_hits(0.24))),
+    "no prefix cache": ("prefix_hits", lambda: aiming_at(0.3, evidence(prefix_queries=None, prefix_hits=None))),
     "lag": ("client_limit", lambda: replace(evidence(), health=ClientHealth(101.0, 0.1))),
     "cpu": ("client_limit", lambda: replace(evidence(), health=ClientHealth(1.0, 0.95))),
+    "dispatch": ("client_limit", lambda: replace(evidence(), health=ClientHealth(1.0, 0.1, 101.0))),
     "stuck in the client": ("client_limit", lambda: with_late_sends()),
+    "clients not filled": ("client_limit", lambda: with_late_launches()),
+    "no token for a while": ("stalled", lambda: with_rates(*[RATE] * 5, 0, 0, *[RATE] * 5)),
+    "ever slower": ("not_steady", lambda: with_rates(*(RATE * (1 - 0.02 * second) for second in range(12)))),
     "counter fell": ("counter_reset", lambda: with_a_restart()),
     "uneven": ("engines_uneven", lambda: with_uneven()),
 }
@@ -96,6 +113,38 @@ def with_pauses() -> Evidence:
 def with_late_sends() -> Evidence:
     given = evidence()
     return replace(given, records=tuple(replace(r, sent_s=r.launched_s + 0.15) for r in given.records))
+
+
+def with_prompts(tokens: int) -> Evidence:
+    """Our prompts as short as this, by their usage."""
+    given = evidence()
+    return replace(given, records=tuple(replace(r, prompt_tokens=tokens) for r in given.records))
+
+
+def with_identity(**changes: Any) -> Evidence:
+    return replace(evidence(), seen=Seen(WHO), identity=replace(WHO, **changes))
+
+
+def aiming_at(ratio: float, given: Evidence) -> Evidence:
+    return replace(given, load=LoadSpec(prefix_hit_target=ratio))
+
+
+def with_late_launches() -> Evidence:
+    """Clients that did not even try to send for a while."""
+    given = evidence()
+    late = tuple(replace(r, launched_s=r.launched_s + 0.2, sent_s=r.launched_s + 0.2) for r in given.records)
+    return replace(given, records=late)
+
+
+def with_rates(*tok_s: float) -> Evidence:
+    """The window's seconds put out so many tokens each."""
+    given = evidence()
+    counts = list(accumulate(tok_s, initial=given.samples[0].engines[0].generation_tokens or 0.0))
+    samples = tuple(
+        replace(page, engines=(replace(page.engines[0], generation_tokens=count),))
+        for page, count in zip(given.samples, counts, strict=True)
+    )
+    return replace(given, start=samples[0], end=samples[-1], samples=samples, after=None)
 
 
 def with_hits(share: float) -> Evidence:
@@ -145,24 +194,86 @@ def test_late_sends_do_not_count_as_reaching_the_server() -> None:
     assert codes(assemble(with_late_sends()))[0] == {"client_limit", "concurrency_mismatch"}
 
 
+def with_finish(reason: str, share: float) -> Evidence:
+    given = evidence()
+    count = round(share * len(given.records))
+    return replace(
+        given, records=tuple(replace(r, finish_reason=reason if r.index < count else "stop") for r in given.records)
+    )
+
+
+def with_command(restart: str) -> Evidence:
+    given = evidence()
+    return replace(given, arm=replace(given.arm, restart=restart))
+
+
+def with_history(tok_s: float) -> Evidence:
+    """An earlier sweep that had this at the cell's concurrency, between two of its rungs."""
+    points = tuple(CurvePoint("off", CLIENTS * x, tok_s * x, repeat) for x in (0.5, 2.0) for repeat in range(2))
+    return replace(evidence(), history=points)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        with_pages(evidence(), kv_usage=0.89),
+        with_finish("length", 0.5),
+        replace(with_finish("length", 0.9), load=LoadSpec(shape=LengthShape((10.0,), (20.0,), 500))),
+        with_history(RATE / 0.96),
+        replace(with_history(RATE / 0.92), history=with_history(RATE / 0.92).history[2:]),
+        with_command("serve --speculative-config '{}'"),
+        aiming_at(0.3, with_hits(0.27)),
+        with_prompts(TOKENS - 1),
+        with_identity(),
+        with_identity(version=None, model_root=None, max_model_len=None),
+        with_rates(*(RATE * (1 + 0.1 * (-1) ** second) for second in range(12))),
+        with_rates(*(RATE * (1 - 0.003 * second) for second in range(12))),
+    ],
+)
+def test_what_is_within_its_limit_is_not_spoken_of(given: Evidence) -> None:
+    found = codes(assemble(given))
+    assert (found[0], found[1] - {"not_idle", "rates_apart"}) == (set(), set())
+
+
+def test_a_retried_request_may_have_reached_the_server_twice() -> None:
+    given = evidence()
+    fewer = (*given.records[:-2], replace(given.records[-2], retried=True))
+    cell = assemble(replace(given, records=fewer))
+    assert (cell.foreign_requests, cell.foreign_prompt_tokens, cell.retried) == (0, 0, 1)
+
+
+def test_a_cut_ramp_leaves_the_rest_to_count() -> None:
+    cell = assemble(with_rates(*[0.7 * RATE] * 3, *[RATE] * 9))
+    assert (cell.ramp_cut_s, cell.window_s) == (3.0, 9.0)
+    assert cell.server_tok_s == pytest.approx(RATE)
+
+
 def with_a_stall() -> Evidence:
     given = evidence()
     assert given.end is not None
     tokens = given.end.engines[0].generation_tokens or 0.0
-    end = replace(given.end, engines=(replace(given.end.engines[0], generation_tokens=tokens - RATE * 2),))
+    end = replace(given.end, engines=(replace(given.end.engines[0], generation_tokens=tokens - RATE * 1.5),))
     return replace(given, end=end, samples=(*given.samples[:-2], end))
 
 
 @pytest.mark.parametrize(
     ("given", "code"),
     [
-        (with_pages(evidence(), kv_usage=0.96), "limited"),
+        (with_pages(evidence(), kv_usage=0.91), "limited"),
+        (with_pages(evidence(), kv_usage=0.91), "kv_limit"),
         (with_pages(evidence(), running=3, waiting=1), "limited"),
+        (with_pages(evidence(), running=3, waiting=1), "waiting"),
+        (with_rates(*[0.7 * RATE] * 3, *[RATE] * 9), "ramp_cut"),
+        (with_rates(*(RATE * (1 - 0.01 * second) for second in range(12))), "drifting"),
         (fail_one(evidence(), 0.0125), "few_errors"),
         (replace(evidence(), was_idle=False), "not_idle"),
         (replace(evidence(), cut_off=2), "drain_cut_off"),
         (with_a_stall(), "rates_apart"),
         (replace(evidence(), health=ClientHealth(30.0, 0.1)), "latency_coarse"),
+        (replace(evidence(), health=ClientHealth(1.0, 0.1, 30.0)), "latency_coarse"),
+        (with_finish("length", 0.6), "capped"),
+        (with_command("serve --x '{\"disable_by_batch_size\": 8}'"), "dead_flag"),
+        (with_history(RATE / 0.92), "baseline_degraded"),
     ],
 )
 def test_a_remark_does_not_void(given: Evidence, code: str) -> None:

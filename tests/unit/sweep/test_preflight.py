@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from probes.sweep.plan import ArmPlan, SweepPlan
-from probes.sweep.preflight import ArmMismatch, check
-from probes.values import Identity, Reading, State
+from probes.sweep.preflight import ArmMismatch, Preflight, check, check_up
+from probes.values import Identity, Reading, State, Target
 from tests.support.evidence import reading
 from tests.support.plans import arm, plan
 
@@ -90,3 +90,69 @@ def test_a_model_that_is_not_served_is_named() -> None:
 
 def test_a_server_without_a_model_list_needs_a_choice() -> None:
     assert "does not list its models" in run(off_is=Identity())
+
+
+def test_declared_hardware_that_differs_is_refused_before_any_load() -> None:
+    on_l40 = replace(arm("k3"), hardware="L40S")
+    text = run(plan(replace(arm("off"), hardware="H200"), on_l40))
+    assert "arms off and k3 are declared to run on different hardware (H200 and L40S)" in text
+    check(plan(arm("off"), on_l40), {"off": OFF, "k3": ON}, {"off": WHO, "k3": WHO})
+
+
+def test_a_kv_cache_of_another_type_is_refused() -> None:
+    fp8 = replace(ON, cache_config={"cache_dtype": "fp8"})
+    assert "differ in KV cache type (auto and fp8)" in run(
+        off=replace(OFF, cache_config={"cache_dtype": "auto"}), on=fp8
+    )
+
+
+def test_every_pair_of_arms_is_compared() -> None:
+    third = arm("k1")
+    silent = replace(WHO, version=None)
+    with pytest.raises(ArmMismatch, match=r"arm k3 at .* and arm k1 at .* differ in server version"):
+        check(
+            plan(arm("off"), arm("k3"), third),
+            {"off": OFF, "k3": ON, "k1": ON},
+            {"off": silent, "k3": WHO, "k1": replace(WHO, version="0.26.0")},
+        )
+
+
+RESTARTED = plan(
+    *(
+        ArmPlan(name, Target("e", SECRET), speculative=name != "off", restart=f"start {name}", hardware="H200")
+        for name in ("off", "k3")
+    )
+)
+
+
+def first_look() -> Preflight:
+    """The live arm is up, whichever it is."""
+    return check(RESTARTED, {"off": ON, "k3": ON}, {"off": WHO, "k3": WHO})
+
+
+def test_one_server_for_all_arms_is_not_refused_for_the_arm_it_is_now() -> None:
+    assert first_look().arm_k == {"off": None, "k3": None}
+
+
+def test_an_arm_that_came_up_is_looked_at() -> None:
+    up = check_up(RESTARTED, RESTARTED.arms[1], first_look(), ON, WHO)
+    assert up.arm_k == {"off": None, "k3": 3}
+    assert check_up(RESTARTED, RESTARTED.arms[0], up, OFF, WHO).arm_k == {"off": None, "k3": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "page", "identity", "says"),
+    [
+        ("off", ON, WHO, "has speculative decoding configured"),
+        ("k3", OFF, WHO, "came up without speculative decoding: its restart command starts another arm"),
+        ("k3", ON, replace(WHO, version="0.34.0"), "differ in server version"),
+        ("k3", ON, replace(WHO, models=("a", "b")), "serves several models"),
+        ("k3", replace(ON, state=State.DOWN, reason="refused"), WHO, "is down: refused"),
+    ],
+)
+def test_an_arm_that_came_up_as_another_is_refused(name: str, page: Reading, identity: Identity, says: str) -> None:
+    which = next(one for one in RESTARTED.arms if one.name == name)
+    with pytest.raises(ArmMismatch) as caught:
+        check_up(RESTARTED, which, first_look(), page, identity)
+    assert says in str(caught.value)
+    assert "pass" not in str(caught.value)

@@ -1,0 +1,60 @@
+"""After a break-off the server is watched until our requests are gone, and what remains is said in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from probes.sweep.watch import ForeignGuard, ForeignTraffic, settled
+from probes.values import EngineReading, Reading, State
+
+
+class Pages:
+    """A scraper that reads these loads in order, the last one for ever; None is a page that cannot be read."""
+
+    def __init__(self, *loads: float | None) -> None:
+        self._loads = list(loads)
+        self.reads = 0
+
+    async def read(self) -> Reading:
+        self.reads += 1
+        load = self._loads.pop(0) if len(self._loads) > 1 else self._loads[0]
+        if load is None:
+            return Reading("t", 0.0, 0.0, State.DOWN, "connection refused")
+        return Reading("t", 0.0, 0.0, State.OK, engines=(EngineReading("0", running=load, waiting=0),))
+
+
+async def test_a_server_that_empties_is_settled() -> None:
+    pages = Pages(8, 3, 0, 9)
+    assert await settled(pages, "off") is None
+    assert pages.reads == 3
+
+
+async def test_others_requests_may_stay() -> None:
+    assert await settled(Pages(8, 2), "off", foreign=2) is None
+
+
+async def test_ours_that_stay_are_told() -> None:
+    text = await settled(Pages(8), "off", bound_s=0.2, foreign=2)
+    assert text is not None
+    assert text.startswith("arm off still had 8 requests in the system 0 s after our streams were closed (2 were not")
+    assert "proxy" in text
+
+
+async def test_a_page_that_is_gone_leaves_it_unknown() -> None:
+    text = await settled(Pages(None), "off", bound_s=0.2)
+    assert text is not None
+    assert "is not known" in text
+    assert "connection refused" in text
+
+
+async def test_a_page_that_comes_back_is_believed() -> None:
+    assert await settled(Pages(None, 4, None, 0), "off") is None
+
+
+def test_foreign_traffic_says_where_and_how_much() -> None:
+    guard = ForeignGuard("off", 1.0)
+    busy = Reading("t", 0.0, 0.0, State.OK, engines=(EngineReading("0", running=7, waiting=1),))
+    guard.check(busy, ours=4)
+    with pytest.raises(ForeignTraffic) as caught:
+        guard.check(busy, ours=4)
+    assert (caught.value.arm, caught.value.foreign) == ("off", 4)
