@@ -15,19 +15,22 @@ from monitor.config.model import ProbeConfig
 from monitor.config.times import parse_window, zone
 from monitor.schedule import next_fire
 from monitor.service.budget import limits_of, need_of
-from probes.sweep.gate import LASTING, GateInputs, decide
+from probes.sweep.gate import LASTING, GateInputs, Need, decide
 from probes.sweep.plan import SweepPlan
 
 _STARTS = 48
 """Scheduled starts of one day that are looked at, at most."""
 
 
-def fit_remarks(plan: SweepPlan, probe: ProbeConfig, now: datetime, *, skip_window: bool = False) -> Iterator[Remark]:
+def fit_remarks(
+    plan: SweepPlan, probe: ProbeConfig, now: datetime, *, skip_window: bool = False, need: Need | None = None
+) -> Iterator[Remark]:
     """A problem for every budget that would refuse the sweep, and for a start from which its window is too short.
 
-    `skip_window` is what `--now` does: no window, and no watching of the arms beforehand.
+    `skip_window` is what `--now` does: no window, and no watching of the arms beforehand. `need` is what the sweep
+    still takes where some of it is there already; None stands for all of it.
     """
-    need = need_of(plan, probe)
+    need = need if need is not None else need_of(plan, probe)
     inputs = GateInputs(arms=(), need=replace(need, seconds=need.seconds + (0.0 if skip_window else probe.quiet_s)))
     limits = limits_of(probe, now=skip_window)
     said: set[str] = set()

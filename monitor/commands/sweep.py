@@ -6,14 +6,12 @@ import json
 import os
 import signal
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from monitor import exit_codes
-from monitor.commands.check_fit import fit_remarks
 from monitor.commands.common import (
     config_option,
     fail,
@@ -21,10 +19,8 @@ from monitor.commands.common import (
     open_or_exit,
     secret_or_exit,
 )
-from monitor.commands.plan_cost import sweep_cost
-from monitor.commands.plan_text import plan_json, plan_lines, remark_lines
+from monitor.commands.show_plan import show_plan
 from monitor.config.load import Loaded
-from monitor.config.targets import probe_of
 from monitor.log import setup_logging
 from monitor.service.handover import hand_over
 from monitor.service.lifeline import on_stop_signals, parent_gone, parent_option
@@ -36,7 +32,7 @@ from monitor.service.sweep_run import Caller, run_stored_sweep
 from monitor.store.db import Store
 from monitor.who import who_am_i
 from probes.load.loop import run
-from probes.load.prompts import PromptFileError, PromptSet, load_prompts
+from probes.load.prompts import PromptFileError, load_prompts
 from probes.sweep.plan import SweepPlan
 
 
@@ -77,7 +73,7 @@ def sweep(
     setup_logging()
     loaded = load_or_exit(config_path)
     if plan_only:
-        _show_plan(loaded, pool_or_endpoint, arms, now, as_json)
+        show_plan(loaded, pool_or_endpoint, arms, now=now, fresh=fresh, as_json=as_json)
         return
     with open_or_exit(loaded) as store:
         plan = secret_or_exit(plan_for, loaded, pool_or_endpoint, arms, store)
@@ -97,15 +93,14 @@ def sweep(
         sys.exit(code)
 
 
-def _check_files(plan: SweepPlan, out: Path | None) -> PromptSet:
+def _check_files(plan: SweepPlan, out: Path | None) -> None:
     """Faults that would cost a whole sweep if they were found at its start or its end."""
     try:
-        prompts = load_prompts(plan.load.prompts)
+        load_prompts(plan.load.prompts)
     except PromptFileError as error:
         fail(str(error))
     if out is not None and not os.access(out.parent, os.W_OK):
         fail(f"--out {out}: the folder {out.parent} is not there or cannot be written.")
-    return prompts
 
 
 def _run_here(loaded: Loaded, store: Store, plan: SweepPlan, caller: Caller, parent: int | None) -> tuple[int, int]:
@@ -161,21 +156,3 @@ def _give(store: Store, sweep_id: int, as_json: bool, out: Path | None) -> None:
         return
     for line in sweep_lines(sweep_of(store, sweep_id)):
         click.echo(line)
-
-
-def _show_plan(loaded: Loaded, pool_or_endpoint: str, arms: tuple[str, ...], now: bool, as_json: bool) -> None:
-    """What it would do; exit 2 where the gate would refuse it whenever it came."""
-    store = open_or_exit(loaded, readonly=True) if loaded.store_path.exists() else None
-    plan = secret_or_exit(plan_for, loaded, pool_or_endpoint, arms, store)
-    endpoint, probe = probe_of(loaded.config, plan.endpoint)
-    cost = sweep_cost(plan, probe, _check_files(plan, None).prompts)
-    at = datetime.now(UTC)
-    remarks = list(fit_remarks(plan, probe, at, skip_window=now))
-    if as_json:
-        click.echo(json.dumps(plan_json(plan, cost, remarks), indent=1))
-    else:
-        for line in (*plan_lines(plan, endpoint, probe, cost, at, skip_gate=now), *remark_lines(remarks)):
-            click.echo(line)
-        click.echo(f"Nothing was sent. Its result would go into {loaded.store_path}; drop --plan to run it.")
-    if any(remark.is_problem for remark in remarks):
-        sys.exit(exit_codes.CONFIG)

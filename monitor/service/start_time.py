@@ -7,11 +7,11 @@ from itertools import pairwise
 from statistics import median
 
 from monitor.store.db import Store
-from monitor.store.sweeps import load_cells, recent_sweeps
+from monitor.store.sweeps import load_cells, pool_sweeps
 from probes.values import Cell
 
 _LOOK_BACK = 100
-"""Newest sweeps of all pools that are looked at."""
+"""Newest sweeps of the pool that are looked at."""
 
 
 def last_start_s(store: Store | None, pool: str) -> float | None:
@@ -22,9 +22,7 @@ def last_start_s(store: Store | None, pool: str) -> float | None:
     """
     if store is None:
         return None
-    for sweep in recent_sweeps(store, _LOOK_BACK):
-        if sweep.pool != pool:
-            continue
+    for sweep in pool_sweeps(store, pool, _LOOK_BACK):
         between_s = starts_between_s(load_cells(store, sweep.id))
         warmup_s = sweep.plan.get("warmup_s")
         if between_s is not None and isinstance(warmup_s, int | float):

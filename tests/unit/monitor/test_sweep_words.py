@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,20 @@ from click.testing import CliRunner, Result
 
 from monitor.cli import main
 from monitor.commands.plan_cost import sweep_cost
+from monitor.config.load import load_config
 from monitor.config.model import ProbeConfig
+from monitor.service.sweep_plan import plan_for
+from monitor.store.db import open_store
+from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
 from probes.load.prompts import Prompt
 from probes.load.shape import LengthShape
-from probes.sweep.plan import LoadSpec
+from probes.sweep.plan import LoadSpec, cell_order
+from probes.sweep.resume import signature
 from probes.values import CurvePoint
 from tests.support.canned_server import canned_server, vllm_routes
 from tests.support.configs import SOUND, edited, restartable, write
 from tests.support.plans import plan
+from tests.support.records import a_cell
 
 PROMPTS = [Prompt(text="x" * 400)]
 
@@ -149,6 +156,56 @@ def test_a_wrong_argument_is_not_blamed_on_the_config(tmp_path: Path, words: lis
 
 def test_a_mistake_in_the_config_still_is(tmp_path: Path) -> None:
     assert "1 problem in the config:" in shown(tmp_path, edited("ladder = [1, 2, 4]", "ladder = [4, 2]")).output
+
+
+def break_off(path: Path, cells: int, *, ended_at_s: float) -> None:
+    """A store in which the newest sweep of this config ended after some of its cells."""
+    loaded = load_config(path)
+    with open_store(loaded.store_path) as store:
+        planned = plan_for(loaded, "chat", (), store)
+        sweep = begin_sweep(
+            store,
+            pool="chat",
+            endpoint="chat",
+            started_at_s=ended_at_s - 600,
+            trigger="command",
+            who="me",
+            pid=1,
+            host="here",
+            baseline="off",
+            live_arm="k3",
+            plan={"signature": signature(planned)},
+        )
+        for slot in cell_order(planned)[:cells]:
+            fields = {"rung": slot.rung, "repeat": slot.repeat, "started_at_s": ended_at_s - 600}
+            add_cell(store, sweep, a_cell(slot.arm, slot.order, **fields))
+        end_sweep(
+            store,
+            sweep,
+            ended_at_s=ended_at_s,
+            outcome="aborted",
+            reason="traffic",
+            exit_code=4,
+            fingerprint="abc",
+            result=None,
+            arm_k={},
+        )
+
+
+def test_a_broken_off_sweep_shortens_the_next_one_unless_it_is_too_old_or_unwanted(tmp_path: Path) -> None:
+    """Half of it is there: what is left fits a window that the whole does not."""
+    ladder = 'ladder = [1, 2, 4, 8]\nwindow = "01:00-01:25"'
+    path = write(tmp_path, edited("ladder = [1, 2, 4]", ladder))
+    assert shown(tmp_path, path.read_text()).exit_code == 2
+    break_off(path, 16, ended_at_s=time.time() - 3 * 3600)
+    result = shown(tmp_path, path.read_text())
+    assert result.exit_code == 0, result.output
+    assert "was broken off 3.0 h ago with 16 of 32 cells measured" in said(result)
+    assert "--fresh measures everything anew" in said(result)
+    assert shown(tmp_path, path.read_text(), "--fresh").exit_code == 2
+    assert shown(tmp_path, edited(ladder, f"{ladder}\nresume_hours = 2", path.read_text())).exit_code == 2
+    other = edited(ladder, ladder.replace("8]", "16]"), path.read_text())
+    assert "was broken off" not in shown(tmp_path, other).output
 
 
 def test_refinement_lengthens_the_upper_end_only_and_never_past_the_limit() -> None:
