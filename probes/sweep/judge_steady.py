@@ -15,8 +15,8 @@ TREND_NOTED = 0.05
 TREND_MAX = 0.15
 """From here on the window's ends were two different servers, and its mean is neither."""
 
-STALL_SHARE_MAX = 0.10
-"""Of the window, without a single token although requests were in the system."""
+STALL_SHARE_MAX = 0.20
+"""Of the window, without a single token although requests were in the system: five such steps make no rate."""
 
 
 def stalled(cell: Cell, evidence: Evidence) -> Iterator[Reason]:

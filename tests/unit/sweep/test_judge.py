@@ -81,7 +81,7 @@ VOID: dict[str, tuple[str, Callable[[], Evidence]]] = {
     "dispatch": ("client_limit", lambda: replace(evidence(), health=ClientHealth(1.0, 0.1, 101.0))),
     "stuck in the client": ("client_limit", lambda: with_late_sends()),
     "clients not filled": ("client_limit", lambda: with_late_launches()),
-    "no token for a while": ("stalled", lambda: with_rates(*[RATE] * 5, 0, 0, *[RATE] * 5)),
+    "no token for a while": ("stalled", lambda: with_rates(*[RATE] * 5, 0, 0, 0, *[RATE] * 4)),
     "ever slower": ("not_steady", lambda: with_rates(*(RATE * (1 - 0.02 * second) for second in range(12)))),
     "counter fell": ("counter_reset", lambda: with_a_restart()),
     "uneven": ("engines_uneven", lambda: with_uneven()),
@@ -224,6 +224,7 @@ def with_history(tok_s: float) -> Evidence:
         with_command("serve --speculative-config '{}'"),
         aiming_at(0.3, with_hits(0.27)),
         with_prompts(TOKENS - 1),
+        with_rates(*[RATE] * 5, 0, 0, *[RATE] * 5),
         with_identity(),
         with_identity(version=None, model_root=None, max_model_len=None),
         with_rates(*(RATE * (1 + 0.1 * (-1) ** second) for second in range(12))),
@@ -252,7 +253,7 @@ def with_a_stall() -> Evidence:
     given = evidence()
     assert given.end is not None
     tokens = given.end.engines[0].generation_tokens or 0.0
-    end = replace(given.end, engines=(replace(given.end.engines[0], generation_tokens=tokens - RATE * 1.5),))
+    end = replace(given.end, engines=(replace(given.end.engines[0], generation_tokens=tokens - RATE * 2),))
     return replace(given, end=end, samples=(*given.samples[:-2], end))
 
 
@@ -289,6 +290,13 @@ def test_preemptions_also_limit_the_climb() -> None:
     cell = assemble(replace(given, after=after))
     assert codes(cell) == (set(), {"preemptions", "limited"})
     assert cell.preemptions == 3
+
+
+def test_a_preempted_prompt_that_is_counted_again_is_nobody_elses() -> None:
+    given = with_prompts(TOKENS - 2)
+    assert given.after is not None
+    after = replace(given.after, engines=(replace(given.after.engines[0], preemptions=3),))
+    assert codes(assemble(replace(given, after=after)))[0] == set()
 
 
 def test_without_a_live_counter_the_clients_count_stands_in_and_says_so() -> None:
