@@ -42,7 +42,7 @@ def parse_address(url: str) -> Address:
         raise ValueError("the server's URL has a host or port that cannot be read") from None
     if scheme not in DEFAULT_PORTS or not host:
         raise ValueError("the server's URL must start with http:// or https:// and name a host")
-    name = host if host.isascii() else host.encode("idna").decode("ascii")
+    name = host.replace("%25", "%") if host.isascii() else host.encode("idna").decode("ascii")
     shown = f"[{name.partition('%')[0]}]" if ":" in name else name
     at = port or DEFAULT_PORTS[scheme]
     return Address(
