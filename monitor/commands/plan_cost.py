@@ -13,12 +13,11 @@ import numpy as np
 
 from monitor.config.model import ProbeConfig
 from monitor.service.budget import bounded, need_of, starts_s
-from probes.load.prompts import Prompt
+from probes.load.prompts import BUILTIN, Prompt
+from probes.load.shape import CHARS_PER_TOKEN
 from probes.sweep.plan import SweepPlan, cell_order, estimate, warmup_rung
 from probes.values import CurvePoint
 
-CHARS_PER_TOKEN = 4.0
-"""Of English text and code; only for how many prompt tokens a plan announces."""
 ANSWER_SHARE = 0.5
 """Of `max_tokens`: the length of a mean answer where nothing is known of the real ones."""
 
@@ -57,7 +56,7 @@ class SweepCost:
 
 
 def sweep_cost(plan: SweepPlan, probe: ProbeConfig, prompts: Sequence[Prompt]) -> SweepCost:
-    """Cost of a plan; `prompts` are those that it sends where it does not imitate live lengths."""
+    """Cost of a plan that sends `prompts`."""
     ladder, need = estimate(plan), need_of(plan, probe)
     at_once = estimate(replace(plan, load=replace(plan.load, max_tokens=0)))
     allowed = bounded(plan, probe, 0.0, now=True).max_minutes
@@ -83,13 +82,19 @@ def sweep_cost(plan: SweepPlan, probe: ProbeConfig, prompts: Sequence[Prompt]) -
 
 
 def _lengths(plan: SweepPlan, prompts: Sequence[Prompt]) -> tuple[float, float, bool]:
-    """Mean tokens of an answer and of a prompt, and whether live traffic says so."""
+    """Mean tokens of an answer and of a prompt, and whether live traffic says how long answers are.
+
+    A user's own prompts keep their lengths, whatever live traffic's are.
+    """
     shape = plan.load.shape
-    if shape is not None:
-        answer = float(np.mean([min(tokens, plan.load.max_tokens) for tokens in shape.output_tokens]))
-        return max(1.0, answer), float(np.mean(shape.prompt_tokens)), True
     characters = [len(prompt.text) if prompt.text is not None else _said(prompt) for prompt in prompts]
-    return ANSWER_SHARE * plan.load.max_tokens, sum(characters) / max(1, len(characters)) / CHARS_PER_TOKEN, False
+    asked = sum(characters) / max(1, len(characters)) / CHARS_PER_TOKEN
+    if shape is None:
+        return ANSWER_SHARE * plan.load.max_tokens, asked, False
+    if plan.load.prompts == BUILTIN:
+        asked = float(np.mean(shape.prompt_tokens))
+    answer = float(np.mean([min(tokens, plan.load.max_tokens) for tokens in shape.output_tokens]))
+    return max(1.0, answer), asked, True
 
 
 def _said(prompt: Prompt) -> int:

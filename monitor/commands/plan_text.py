@@ -13,6 +13,7 @@ from monitor.commands.plan_cost import SweepCost
 from monitor.config.model import ArmConfig, EndpointConfig, ProbeConfig
 from monitor.config.times import minutes_left, parse_window, zone
 from probes.http import PROBE_USER_AGENT
+from probes.load.prompts import BUILTIN
 from probes.sweep.plan import STREAM_TOK_S_UPPER, SweepPlan
 
 SCHEMA = 1
@@ -33,6 +34,7 @@ def plan_lines(
             yield from _paragraph("", [f"brought up by: {arm.restart}"])
     for label, sentences in (
         ("clients", _clients(plan)),
+        ("sends", _sends(plan)),
         ("starts", _starts(plan, probe, now, skip_gate)),
         ("takes", _takes(plan, probe, cost, skip_gate)),
         ("generates", _generates(plan, cost)),
@@ -106,6 +108,18 @@ def _foreign(plan: SweepPlan) -> str:
 def _clients(plan: SweepPlan) -> list[str]:
     rungs = ", ".join(str(rung) for rung in plan.ladder)
     return [f"{rungs} at once; {count(plan.repeats, 'repeat')}; windows of {plan.cell_s:g} s"]
+
+
+def _sends(plan: SweepPlan) -> list[str]:
+    load = plan.load
+    texts = "the built-in texts" if load.prompts == BUILTIN else f"the prompts of {load.prompts}"
+    lengths = "as long as they are"
+    if load.shape is not None:
+        lengths = f"lengths as in {load.shape.requests:.0f} requests of live traffic"
+    shared = "nothing of it from the prefix cache"
+    if load.prefix_hit_target > 0:
+        shared = f"{load.prefix_hit_target:.0%} of the prompt tokens from the prefix cache"
+    return [f"{texts}, {lengths}, {shared}; the same to every arm, each salted at its first token"]
 
 
 def _starts(plan: SweepPlan, probe: ProbeConfig, now: datetime, skip_gate: bool) -> list[str]:

@@ -65,15 +65,16 @@ def _check_prompts(probe: ProbeConfig, key: Key) -> Iterator[Finding]:
     if probe.shape == "live":
         yield Finding(
             (*key, "shape"),
-            "lengths like live traffic are composed from the built-in texts, and prompts names texts of your own",
-            'write shape = "none", or prompts = "builtin"',
+            "sets the lengths of answers only: prompts of your own are sent as long as they are",
+            "nothing to do if they are as long as in production",
             also=((*key, "prompts"),),
+            note=True,
         )
     if probe.prefix_hit_ratio != "live" and probe.prefix_hit_ratio > 0:
         yield Finding(
             (*key, "prefix_hit_ratio"),
-            "puts a shared text before each of your own prompts, which makes them longer than they are in production",
-            "leave it out where your prompts already share their beginnings",
+            "puts a shared text before prompts of your own that have too little in common, which makes them longer",
+            "leave it out, or let the prompts begin as alike as they do in production",
             also=((*key, "prompts"),),
             note=True,
         )

@@ -67,14 +67,16 @@ def test_contradictions_are_refused(tmp_path: Path, old: str, new: str, key: str
     assert problem.line is not None
 
 
-def test_lengths_and_prefixes_of_live_traffic_go_with_the_built_in_texts(tmp_path: Path) -> None:
+def test_what_live_lengths_and_prefixes_do_to_prompts_of_ones_own_is_noted(tmp_path: Path) -> None:
     (tmp_path / "own.jsonl").write_text('{"prompt": "hello"}\n')
     own = edited("ladder = [1, 2, 4]", 'ladder = [1]\nprompts = "own.jsonl"\nshape = "auto"\nprefix_hit_ratio = "live"')
     assert sound(tmp_path, own).notes == ()
-    assert "composed from the built-in texts" in only_problem(tmp_path, edited('"auto"', '"live"', own)).message
-    (note,) = sound(tmp_path, edited('prefix_hit_ratio = "live"', "prefix_hit_ratio = 0.5", own)).notes
-    assert note.key.endswith("prefix_hit_ratio")
-    assert problems(tmp_path, edited("ladder = [1, 2, 4]", 'shape = "live"\nprefix_hit_ratio = 0.5')) == ()
+    (lengths,) = sound(tmp_path, edited('"auto"', '"live"', own)).notes
+    assert "the lengths of answers only" in lengths.message
+    (prefixes,) = sound(tmp_path, edited('prefix_hit_ratio = "live"', "prefix_hit_ratio = 0.5", own)).notes
+    assert "makes them longer" in prefixes.message
+    builtin = edited("ladder = [1, 2, 4]", 'ladder = [1]\nshape = "live"\nprefix_hit_ratio = 0.5')
+    assert sound(tmp_path, builtin).notes == ()
 
 
 @pytest.mark.parametrize("place", ['name = "chat"', "[scrape]", 'baseline = "off"', 'name = "k3"', "[alerts]"])

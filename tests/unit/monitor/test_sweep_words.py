@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from click.testing import CliRunner, Result
 
 from monitor.cli import main
 from monitor.commands.plan_cost import sweep_cost
+from monitor.commands.plan_text import plan_lines
 from monitor.config.load import load_config
-from monitor.config.model import ProbeConfig
+from monitor.config.model import EndpointConfig, ProbeConfig
 from monitor.service.sweep_plan import plan_for
 from monitor.store.db import open_store
 from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
@@ -26,7 +28,7 @@ from tests.support.configs import SOUND, edited, restartable, write
 from tests.support.plans import plan
 from tests.support.records import a_cell
 
-PROMPTS = [Prompt(text="x" * 400)]
+PROMPTS = [Prompt(text="x" * 420)]
 
 
 def shown(folder: Path, text: str, *more: str) -> Result:
@@ -85,6 +87,25 @@ def test_what_is_configured_shows_in_the_plan(tmp_path: Path, monkeypatch: pytes
     assert "within 2 s and ends" in bare
     assert "more cells around the crossing" not in bare
     assert "goes on where it stopped" not in bare
+
+
+@pytest.mark.parametrize(
+    ("load", "words"),
+    [
+        (LoadSpec(), "the built-in texts, as long as they are, nothing of it from the prefix cache"),
+        (
+            LoadSpec("own.jsonl", prefix_hit_target=0.4),
+            "the prompts of own.jsonl, as long as they are, 40% of the prompt tokens from the prefix cache",
+        ),
+        (LoadSpec(shape=LengthShape((1.0,), (1.0,), 1234.0)), "lengths as in 1234 requests of live traffic"),
+    ],
+)
+def test_the_plan_says_what_is_sent(load: LoadSpec, words: str) -> None:
+    sweep = plan(load=load)
+    endpoint = EndpointConfig(name="e", url="http://127.0.0.1:9")
+    probe = ProbeConfig()
+    lines = plan_lines(sweep, endpoint, probe, sweep_cost(sweep, probe, PROMPTS), datetime.now(UTC), skip_gate=False)
+    assert words in " ".join(" ".join(lines).split())
 
 
 def test_restart_arms_say_how_often_how_long_and_what_happens_on_failure(tmp_path: Path) -> None:
@@ -242,3 +263,5 @@ def test_prompt_tokens_follow_the_lengths_of_live_traffic_where_they_are_known()
     assert live.answer_known
     assert live.answer_tokens == 37.0, "answers are cut at max_tokens"
     assert live.prompt_tokens_upper == pytest.approx(live.output_tokens_upper * 1000 / 37, rel=0.01)
+    own = sweep_cost(plan(load=LoadSpec("own.jsonl", max_tokens=64, shape=shape)), ProbeConfig(), PROMPTS)
+    assert own.prompt_tokens_upper == pytest.approx(own.output_tokens_upper * 100 / 37, rel=0.01)
