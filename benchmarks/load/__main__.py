@@ -93,7 +93,8 @@ def sample(mock: Mock, scene: Scene, client: Client, number: int, cores: Sequenc
     loop = "" if seen.lag_p99_ms is None else f", loop late p99 {seen.lag_p99_ms:.2f} ms"
     say(
         f"  {scene.name}, {client.name}: {row.chunks_per_s:,.0f} of {scene.offered:,.0f} chunks/s, "
-        f"{row.cpu_us_per_chunk:.1f} us each, {100 * row.cpu_share:.0f}% of a core{loop}; server late {late_us:.0f} us"
+        f"{row.cpu_us_per_chunk:.1f} us each, {100 * row.cpu_share:.0f}% of a core, "
+        f"kept from it {100 * row.waited_share:.1f}%{loop}; server late {late_us:.0f} us"
         + (f"; {row.errors} failed: {seen.errors[0][:200]}" if row.errors else "")
     )
     return row

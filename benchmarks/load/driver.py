@@ -20,24 +20,34 @@ from benchmarks.load.jobs import Job, Sample
 Work = Coroutine[Any, Any, Sample]
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds that processes ran, and that they were ready to run while others had the core."""
+
+    ran_s: float
+    waited_s: float
+
+
 @dataclass(slots=True)
 class CpuClock:
-    """CPU seconds of this process and of every process below it, from the kernel's own nanosecond accounting."""
+    """Time of this process and of every process below it, from the kernel's own nanosecond accounting."""
 
-    started: float = field(default_factory=lambda: _cpu_s(os.getpid()))
+    _start: tuple[int, int] = field(default_factory=lambda: _ran_and_waited_ns(os.getpid()))
 
-    def spent_s(self) -> float:
+    def spent(self) -> Spent:
         """Since this clock was made."""
-        return _cpu_s(os.getpid()) - self.started
+        ran_ns, waited_ns = _ran_and_waited_ns(os.getpid())
+        return Spent((ran_ns - self._start[0]) / 1e9, (waited_ns - self._start[1]) / 1e9)
 
 
-def _cpu_s(pid: int) -> float:
-    spent_ns = 0
+def _ran_and_waited_ns(pid: int) -> tuple[int, int]:
+    ran_ns = waited_ns = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
-        spent_ns += int((task / "schedstat").read_text().split()[0])
-        children = (task / "children").read_text().split()
-        spent_ns += sum(int(1e9 * _cpu_s(int(child))) for child in children)
-    return spent_ns / 1e9
+        ran, waited, _ = map(int, (task / "schedstat").read_text().split())
+        below = [_ran_and_waited_ns(int(child)) for child in (task / "children").read_text().split()]
+        ran_ns += ran + sum(pair[0] for pair in below)
+        waited_ns += waited + sum(pair[1] for pair in below)
+    return ran_ns, waited_ns
 
 
 def serve(client: Callable[[Job], Work], run: Callable[[Work], Sample]) -> None:

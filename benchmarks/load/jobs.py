@@ -42,6 +42,8 @@ class Sample:
     end_s: float
     cpu_s: float
     """All client processes, over the window."""
+    waited_s: float
+    """They were ready to run and others had the core: what the machine took from the client."""
     lag_p99_ms: float | None
     """The event loop's lateness as the client itself measured it, where it does."""
     requests: list[tuple[str, float, float]] = field(default_factory=list)

@@ -46,11 +46,11 @@ async def measure(job: Job) -> Sample:
             start_s, clock = time.monotonic(), CpuClock()
             load.begin_window()
             await asyncio.sleep(job.window_s)
-            end_s, cpu_s = time.monotonic(), clock.spent_s()
+            end_s, spent = time.monotonic(), clock.spent()
             health = load.end_window()
     finally:
         await load.aclose()
-    sample = Sample(start_s, end_s, cpu_s, health.lag_p99_ms)
+    sample = Sample(start_s, end_s, spent.ran_s, spent.waited_s, health.lag_p99_ms)
     for record in load.records:
         if record.ending is Ending.OK and record.sent_s is not None and record.first_s is not None:
             if job.spread_s or record.index < job.streams:
@@ -67,12 +67,12 @@ _plain_read = Flight.read
 def _keep_reads() -> Reads:
     reads: Reads = []
 
-    def keep(flight: Flight, data: bytes) -> None:
+    def keep(flight: Flight, chunk: bytes) -> None:
         if flight.seen_s is not None:
-            reads.append((flight.seen_s, data))
-        _plain_read(flight, data)
+            reads.append((flight.seen_s, chunk))
+        _plain_read(flight, chunk)
 
-    Flight.read = keep  # type: ignore[method-assign]
+    Flight.read = keep  # type: ignore[method-assign, assignment]
     return reads
 
 

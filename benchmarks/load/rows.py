@@ -25,6 +25,8 @@ class Row:
     chunks_per_s: float
     cpu_us_per_chunk: float
     cpu_share: float
+    waited_share: float
+    """Of the window: ready to run and kept from the core."""
     ttft_error_p50_ms: float | None
     ttft_error_p99_ms: float | None
     lag_p50_ms: float | None
@@ -55,6 +57,7 @@ def make_row(sample: Sample, answers: Mapping[str, Answer]) -> Row:
         chunks_per_s=chunks / wall_s,
         cpu_us_per_chunk=1e6 * sample.cpu_s / max(1, chunks),
         cpu_share=sample.cpu_s / wall_s,
+        waited_share=sample.waited_s / wall_s,
         ttft_error_p50_ms=quantile(errors_ms, 0.5),
         ttft_error_p99_ms=quantile(errors_ms, 0.99),
         lag_p50_ms=quantile(lags_ms, 0.5),

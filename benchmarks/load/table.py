@@ -11,6 +11,7 @@ from benchmarks.load.scenes import BURST, FAST, ONE, STEADY, TWO, Scene
 from benchmarks.load.tools import ToolRun
 
 BEGIN, END = "<!-- load benchmark: begin -->", "<!-- load benchmark: end -->"
+QUIET_SHARE = 0.03
 Results = Mapping[tuple[str, str], Row]
 """By scene and client."""
 
@@ -35,7 +36,7 @@ def render(scenes: Sequence[Scene], results: Results, runs: Sequence[ToolRun]) -
             "|---|---|---|---|---|---|",
         ]
         lines += [_tool_line(run) for run in runs]
-    lines += ["", *(f"* {text}" for text in targets(results))]
+    lines += ["", *(f"* {text}" for text in [*targets(results), *quiet(results)])]
     return "\n".join(lines)
 
 
@@ -85,6 +86,15 @@ def targets(results: Results) -> list[str]:
         share = one.cpu_us_per_chunk / two.cpu_us_per_chunk
         said.append(f"a second process keeps {100 * share:.0f}% of the chunks per CPU second of one process")
     return said
+
+
+def quiet(results: Results) -> list[str]:
+    """How much of the windows other work took from the clients."""
+    shares = [row.waited_share for row in results.values()]
+    if not shares:
+        return []
+    worst = "; a machine that does nothing else would give smaller latencies" if max(shares) > QUIET_SHARE else ""
+    return [f"other work kept the clients from their core for at most {100 * max(shares):.1f}% of a window{worst}"]
 
 
 def _met(met: bool, text: str, limit: str) -> str:

@@ -64,11 +64,11 @@ async def measure(job: Job) -> Sample:
         await asyncio.sleep(job.spread_s + job.settle_s)
         start_s, clock = time.monotonic(), CpuClock()
         await asyncio.sleep(job.window_s)
-        end_s, cpu_s = time.monotonic(), clock.spent_s()
+        end_s, spent = time.monotonic(), clock.spent()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    return _sample(job, outputs, start_s, end_s, cpu_s)
+    return _sample(job, outputs, Sample(start_s, end_s, spent.ran_s, spent.waited_s, lag_p99_ms=None))
 
 
 async def _client(
@@ -95,8 +95,7 @@ async def _client(
         return
 
 
-def _sample(job: Job, outputs: list[tuple[str, object]], start_s: float, end_s: float, cpu_s: float) -> Sample:
-    sample = Sample(start_s, end_s, cpu_s, lag_p99_ms=None)
+def _sample(job: Job, outputs: list[tuple[str, object]], sample: Sample) -> Sample:
     for request_id, output in outputs:
         if not output.success:  # type: ignore[attr-defined]
             sample.errors.append(output.error)  # type: ignore[attr-defined]
