@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from probes.http import AsyncClient, make_client
+from probes.http import AsyncClient, HTTPError, make_client
 from probes.sim.server import SimServer
 from probes.sim.spec import SimSpec
 from probes.sim.traffic import Traffic
@@ -242,6 +242,71 @@ class TestFaults:
             assert value(await page(client, server), "kv_cache_usage_perc") == 1.0
             server.set_faults(kv_reserved=0.0)
             assert (await answer).status_code == 200
+
+    async def test_a_dead_server_drops_everyone_and_comes_back_as_another_process(self, client: AsyncClient) -> None:
+        async with SimServer(SLOW) as server:
+            asking = asyncio.ensure_future(
+                client.post(f"{server.url}/v1/completions", json={"prompt": "a", "max_tokens": 4000})
+            )
+            await until(lambda: server.engines[0].running)
+            answer = await client.post(f"{server.url}/sim/faults", json={"dead": True})
+            assert answer.json()["dead"] is True
+            with pytest.raises(HTTPError):
+                await asking
+            with pytest.raises(HTTPError):
+                await client.get(f"{server.url}/health")
+            assert server.engines[0].idle
+            await client.post(f"{server.url}/sim/faults", json={"dead": False})
+            assert value(await page(client, server), "request_success_total") == 0
+
+    async def test_a_hanging_server_looks_well_and_says_nothing(self, client: AsyncClient) -> None:
+        async with SimServer(QUICK) as server:
+            server.set_faults(hang=True)
+            asking = asyncio.ensure_future(
+                client.post(f"{server.url}/v1/completions", json={"prompt": "a", "max_tokens": 3})
+            )
+            await until(lambda: server.engines[0].waiting)
+            series = await page(client, server)
+            assert value(series, "engine_sleep_state", 'sleep_state="awake"') == 1
+            assert not asking.done()
+            server.set_faults(hang=False)
+            assert (await asking).status_code == 200
+
+    async def test_a_deaf_server_goes_on_for_nobody(self, client: AsyncClient) -> None:
+        async with SimServer(SLOW) as server:
+            server.set_faults(deaf=True)
+            body = {"prompt": "a", "max_tokens": 200, "ignore_eos": True, "stream": True}
+            async with client.stream("POST", f"{server.url}/v1/completions", json=body) as answer:
+                await answer.aiter_bytes().__anext__()
+            done = server.engines[0].running[0].generated
+            await until(lambda: server.engines[0].running[0].generated > done + 3)
+
+    async def test_every_nth_answer_is_refused_or_cut(self, client: AsyncClient) -> None:
+        async with SimServer(QUICK) as server:
+            server.set_faults(refuse_every=3, truncate_every=2)
+            url = f"{server.url}/v1/completions"
+            body = {"prompt": "a", "max_tokens": 40, "ignore_eos": True, "stream": True}
+            answers = [await client.post(url, json=body) for _ in range(3)]
+            assert [answer.status_code for answer in answers] == [200, 200, 429]
+            assert "[DONE]" in answers[0].text
+            assert "[DONE]" not in answers[1].text
+            assert '"length"' not in answers[1].text
+            await until(lambda: server.engines[0].idle)
+
+    async def test_an_upgrade_that_nobody_told_of(self, client: AsyncClient) -> None:
+        async with SimServer(QUICK) as server:
+            await client.post(f"{server.url}/sim/faults", json={"version": "0.27.0"})
+            assert (await client.get(f"{server.url}/version")).json() == {"version": "0.27.0"}
+            await client.post(f"{server.url}/sim/faults", json={"version": None})
+            assert (await client.get(f"{server.url}/version")).json() == {"version": "0.26.0"}
+
+    @pytest.mark.parametrize(
+        ("name", "wrong"), [("version", 3), ("arm_k", "k1"), ("arm_k", 1.5), ("dead", 1), ("slow", None)]
+    )
+    async def test_a_fault_of_another_kind_is_refused(self, name: str, wrong: object) -> None:
+        async with SimServer(QUICK) as server:
+            with pytest.raises(ValueError, match=f"fault {name} does not take"):
+                server.set_faults(**{name: wrong})
 
     async def test_unknown_faults_are_named(self, client: AsyncClient) -> None:
         async with SimServer(QUICK) as server:

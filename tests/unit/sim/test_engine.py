@@ -197,3 +197,19 @@ def _cell_mean(noise: Noise, cell: int) -> float:
         factors.append(noise.factor(at_s))
         noise.busy_until(at_s + 0.01)
     return fmean(factors)
+
+
+def test_a_drifting_server_gains_or_loses_speed_with_time() -> None:
+    seconds = {}
+    for drift in (-0.1, 0.0, 0.1):
+        engine = Engine(QUIET)
+        engine.drift_per_s, engine.drifts_from_s = drift, -2.0
+        ask(engine, 5, tokens=400)
+        seconds[drift] = run(engine)[0]
+    assert seconds[-0.1] > 1.2 * seconds[0.0] > 1.2 * seconds[0.1]
+    for count in (1, 5):
+        slow, plain = Engine(QUIET), Engine(QUIET)
+        slow.slow = 2.0
+        ask(slow, count)
+        ask(plain, count)
+        assert run(slow)[0] == pytest.approx(2.0 * run(plain)[0])
