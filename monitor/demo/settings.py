@@ -68,6 +68,8 @@ pool = "{POOL}"
   settle_s = {settings.settle_s}
   quiet_s = 1.0
   max_tokens = {settings.max_tokens}
+  shape = "none"
+  prefix_hit_ratio = 0.0
 
   [[endpoint.arm]]
   name = "off"

@@ -14,12 +14,17 @@ from monitor.config.load import Loaded
 from monitor.config.model import ArmConfig, EndpointConfig, ProbeConfig
 from monitor.config.targets import arm_target, parse_duration, pool_of, probe_of
 from monitor.service.baseline_history import baseline_history
+from monitor.service.live_shape import UNKNOWN_TRAFFIC, live_traffic, settled_traffic
 from monitor.service.start_time import last_start_s
 from monitor.store.db import Store
 from monitor.store.readings import live_loads
+from monitor.store.sweeps import recent_sweeps
+from probes.load.prompts import BUILTIN
 from probes.sweep.plan import ArmPlan, LoadSpec, SweepPlan
 
 PEAK_QUANTILE = 0.999
+_RECENT = 100
+"""Newest sweeps of all pools among which the pool's last one is looked for."""
 
 
 def plan_for(loaded: Loaded, subject: str, only: Sequence[str], store: Store | None) -> SweepPlan:
@@ -38,7 +43,7 @@ def plan_for(loaded: Loaded, subject: str, only: Sequence[str], store: Store | N
             repeats=probe.repeats,
             cell_s=probe.cell_s,
             warmup_s=probe.warmup_s,
-            load=_load(probe),
+            load=_load(loaded, endpoint, probe, store),
             max_foreign=probe.max_live_concurrency,
             max_minutes=probe.max_minutes,
             refine_octaves=probe.refine_octaves,
@@ -66,14 +71,29 @@ def _arm(endpoint: EndpointConfig, baseline: str, arm: ArmConfig) -> ArmPlan:
     )
 
 
-def _load(probe: ProbeConfig) -> LoadSpec:
+def _load(loaded: Loaded, endpoint: EndpointConfig, probe: ProbeConfig, store: Store | None) -> LoadSpec:
+    """Lengths and shared prefixes follow the endpoint's own traffic where the config lets them and history shows it."""
+    imitates = probe.shape == "live" or (probe.shape == "auto" and probe.prompts == BUILTIN)
+    traffic = UNKNOWN_TRAFFIC
+    if store is not None and (imitates or probe.prefix_hit_ratio == "live"):
+        now = live_traffic(store, endpoint.name, _since_s(loaded))
+        traffic = settled_traffic(now, _last_load(store, pool_of(endpoint)))
+    ratio = traffic.prefix_hit_ratio if probe.prefix_hit_ratio == "live" else probe.prefix_hit_ratio
     return LoadSpec(
         prompts=probe.prompts,
         max_tokens=probe.max_tokens,
         temperature=probe.temperature,
         top_p=probe.top_p,
         seed=probe.seed,
+        shape=traffic.shape if imitates else None,
+        prefix_hit_target=ratio or 0.0,
     )
+
+
+def _last_load(store: Store, pool: str) -> object:
+    """The load of the pool's newest sweep, whatever came of it."""
+    newest = (sweep for sweep in recent_sweeps(store, _RECENT) if sweep.pool == pool)
+    return next((sweep.plan.get("load") for sweep in newest), None)
 
 
 def _chosen(path: Path, endpoint: EndpointConfig, probe: ProbeConfig, only: Sequence[str]) -> list[ArmConfig]:
@@ -94,11 +114,15 @@ def peak_concurrency(loaded: Loaded, endpoint: EndpointConfig, store: Store | No
     """p99.9 of the endpoint's stored requests in the system (whole endpoint, sweeps excluded); None without history."""
     if store is None:
         return None
-    since_s = time.time() - parse_duration(loaded.config.store.keep_readings)
-    loads = sorted(live_loads(store, endpoint.name, since_s))
+    loads = sorted(live_loads(store, endpoint.name, _since_s(loaded)))
     if not loads:
         return None
     return loads[min(len(loads) - 1, math.floor(PEAK_QUANTILE * len(loads)))]
+
+
+def _since_s(loaded: Loaded) -> float:
+    """Where the kept history begins."""
+    return time.time() - parse_duration(loaded.config.store.keep_readings)
 
 
 def _error(path: Path, key: str, message: str, cure: str) -> ConfigError:

@@ -34,6 +34,29 @@ _SELECT_ENGINES = (
     "SELECT e.*, f.body AS edges FROM engine_readings e LEFT JOIN page_facts f ON f.id = e.edges_id"
     " WHERE e.endpoint = ?"
 )
+_SELECT_SPANS = """
+    WITH seen AS (
+        SELECT e.at_s AS at_s, s.sweep_id AS sweep_id, s.process_start_s AS process, count(*) AS engines,
+            sum(e.finished) AS finished
+        FROM engine_readings e CROSS JOIN scrapes s ON s.endpoint = e.endpoint AND s.at_s = e.at_s
+        WHERE e.endpoint = ? AND e.at_s >= ? AND s.state = 'ok' GROUP BY e.at_s
+    ), before AS (
+        SELECT *, lag(at_s) OVER w AS at_s_0, lag(sweep_id) OVER w AS sweep_id_0, lag(process) OVER w AS process_0,
+            lag(engines) OVER w AS engines_0, lag(finished) OVER w AS finished_0
+        FROM seen WINDOW w AS (ORDER BY at_s)
+    ), spans AS (
+        SELECT *, sum(
+            finished_0 IS NULL OR finished < finished_0 OR process IS NOT process_0 OR engines <> engines_0
+            OR sweep_id IS NOT sweep_id_0
+            OR (at_s - at_s_0 > 30 AND EXISTS (
+                SELECT 1 FROM sweeps x WHERE x.outcome <> 'refused' AND x.started_at_s < at_s
+                AND (x.ended_at_s IS NULL OR x.ended_at_s > at_s_0)))
+        ) OVER (ORDER BY at_s ROWS UNBOUNDED PRECEDING) AS span
+        FROM before
+    )
+    SELECT min(at_s) AS first_s, max(at_s) AS last_s FROM spans WHERE sweep_id IS NULL
+    GROUP BY span HAVING max(finished) > min(finished) ORDER BY first_s DESC LIMIT ?"""
+# The order of the join is written out: left to itself, SQLite compares every scrape with every engine's row.
 
 
 def append_readings(store: Store, readings: Sequence[Reading], sweep_ids: Mapping[str, int | None]) -> None:
@@ -85,6 +108,15 @@ def live_loads(store: Store, endpoint: str, since_s: float) -> list[float]:
         (endpoint, since_s),
     )
     return [row["load"] for row in rows]
+
+
+def live_spans(store: Store, endpoint: str, since_s: float, limit: int) -> list[tuple[float, float]]:
+    """First and last instant of stretches in which requests finished, no sweep ran and no server started, newest first.
+
+    What counters gained from one end of a stretch to the other was real traffic. Raises StoreError.
+    """
+    rows = store.rows(_SELECT_SPANS, (endpoint, since_s, limit))
+    return [(row["first_s"], row["last_s"]) for row in rows]
 
 
 def endpoint_names(store: Store) -> list[str]:

@@ -86,12 +86,16 @@ def poll_intervals_s(job: CellJob) -> Iterator[float]:
         yield every_s * draw.uniform(1 - POLL_JITTER, 1 + POLL_JITTER)
 
 
-def make_loop(job: CellJob) -> Load:
-    """The clients of one cell, not started."""
+def requests_of(job: CellJob) -> partial[RequestSource]:
+    """Makes the sequence of a cell's requests, each time from its beginning."""
     slot, load = job.slot, job.load
     series = Series(job.nonce, load.seed, slot.rung, slot.repeat, slot.order)
-    source = partial(RequestSource, job.prompts, job.model, load.sampling, series, load.form)
-    return make_load(job.arm.target, source, slot.rung, job.workers)
+    return partial(RequestSource, job.prompts, job.model, load.sampling, series, load.form)
+
+
+def make_loop(job: CellJob) -> Load:
+    """The clients of one cell, not started."""
+    return make_load(job.arm.target, requests_of(job), job.slot.rung, job.workers)
 
 
 async def measure_cell(job: CellJob, scraper: Reads) -> Cell:

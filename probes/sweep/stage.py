@@ -9,11 +9,13 @@ import asyncio
 import secrets
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 from probes.load.prompts import PromptSet
 from probes.load.records import Ending
+from probes.load.vocabulary import chars_per_token
 from probes.scrape.scrape import Scraper
-from probes.sweep.cell import SPREAD_GUESS_S, CellJob, make_loop, measure_cell
+from probes.sweep.cell import SPREAD_GUESS_S, CellJob, make_loop, measure_cell, requests_of
 from probes.sweep.outcome import BringUp
 from probes.sweep.plan import ArmPlan, CellSlot, SweepPlan, warmup_rung
 from probes.sweep.preflight import ArmMismatch, Preflight, look_up, preflight
@@ -35,6 +37,7 @@ class Stage:
         self, plan: SweepPlan, prompts: PromptSet, bring_up: BringUp | None, *, timeout_s: float, max_bytes: int
     ) -> None:
         self._plan, self._prompts, self._bring_up = plan, prompts, bring_up
+        self._load = plan.load
         self._timeout_s, self._max_bytes = timeout_s, max_bytes
         self._nonce = secrets.token_hex(4)
         self._jobs = 0
@@ -51,6 +54,8 @@ class Stage:
         self.seen = await preflight(self._plan, timeout_s=self._timeout_s, max_bytes=self._max_bytes)
         for arm in self._plan.arms:
             self._scrapers[arm.name] = self._scraper(arm)
+        rooms = [one.max_model_len for one in self.seen.identities.values() if one.max_model_len is not None]
+        self._load = replace(self._load, max_model_len=min(rooms, default=None))
 
     @property
     def scrapers(self) -> Mapping[str, Reads]:
@@ -90,6 +95,10 @@ class Stage:
             most = self._plan.load.max_tokens
             cut = sum(most for r in loop.records if r.ending is Ending.CANCELLED and r.output_tokens is None)
             self._tokens += cut + sum(r.output_tokens or 0 for r in loop.records)
+        if self._load.chars_per_token is None:
+            # Learnt once, so that every arm is sent the same.
+            learnt = chars_per_token(requests_of(job)(), loop.records)
+            self._load = replace(self._load, chars_per_token=learnt)
         if times:
             self._warm_request_s[arm.name] = times[len(times) // 2]
         if errors and not times:
@@ -130,7 +139,7 @@ class Stage:
             arm=self.arms[slot.arm],
             model=self.seen.models[slot.arm],
             cell_s=self._plan.cell_s,
-            load=self._plan.load,
+            load=self._load,
             prompts=self._prompts,
             # A cell that is measured again must not find its own prefixes in the cache.
             nonce=f"{self._nonce}{self._jobs:x}",
@@ -138,6 +147,7 @@ class Stage:
             request_s=request_s,
             seen=self.seen.of(slot.arm),
             history=self._plan.history if slot.arm == self._plan.baseline else (),
+            workers=self._plan.workers,
         )
 
     def _scraper(self, arm: ArmPlan) -> Scraper:
