@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.load.clients import OURS, OURS_UVLOOP, VLLM_LOOP, VLLM_PYTHON, Client
+from benchmarks.load.clients import VLLM_LOOP, VLLM_PYTHON, Client
 from benchmarks.load.jobs import Job
 from benchmarks.load.rows import Row, make_row, median_row, parse_log
 from benchmarks.load.scenes import SCENES, Scene
@@ -58,7 +58,8 @@ def measure(mock: Mock, scenes: Sequence[Scene], rounds: int, cores: Sequence[in
     """Every scene with every client in every round, the order turned round from round to round."""
     rows: dict[tuple[str, str], list[Row]] = {}
     with ExitStack() as stack:
-        clients = {name: stack.enter_context(Client(name)) for name in available() if scenes}
+        wanted = {name for scene in scenes for name in scene.clients}
+        clients = {name: stack.enter_context(Client(name)) for name in available(wanted)}
         for number in range(rounds):
             for scene in scenes:
                 if scene.tls and mock.tls_url is None:
@@ -116,12 +117,12 @@ def run_tools(mock: Mock, cores: Sequence[int], shrink: int) -> list[ToolRun]:
     return runs
 
 
-def available() -> list[str]:
-    """The drivers that can start here; the others are named once."""
-    if VLLM_PYTHON.exists():
-        return [OURS, OURS_UVLOOP, VLLM_LOOP]
+def available(wanted: Collection[str]) -> list[str]:
+    """Those of the wanted drivers that can start here; what is missing is named."""
+    if VLLM_LOOP not in wanted or VLLM_PYTHON.exists():
+        return sorted(wanted)
     say(f"without {VLLM_LOOP}: no .venv-vllm; `make test-live` installs it")
-    return [OURS, OURS_UVLOOP]
+    return sorted(set(wanted) - {VLLM_LOOP})
 
 
 def shrunk(scene: Scene, times: int) -> Scene:

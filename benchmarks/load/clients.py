@@ -65,4 +65,6 @@ class Client:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             self._process.kill()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
         self._folder.cleanup()

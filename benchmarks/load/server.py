@@ -85,15 +85,14 @@ def mock_server(core: int) -> Iterator[Mock]:
             identity.cert_chain_pems[0].write_to_path(str(folder / "cert.pem"))
             identity.private_key_pem.write_to_path(str(folder / "key.pem"))
             words += [str(tls_port), str(folder / "cert.pem"), str(folder / "key.pem")]
-        server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-        try:
-            os.sched_setaffinity(server.pid, {core})
-            if server.stdout is None or server.stdout.readline().strip() != "ready":
-                raise SystemExit("benchmarks/mock did not start")
-            yield Mock(port, tls_port if tls else None, ca_file)
-        finally:
-            server.kill()
-            server.wait()
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+            try:
+                os.sched_setaffinity(server.pid, {core})
+                if server.stdout is None or server.stdout.readline().strip() != "ready":
+                    raise SystemExit("benchmarks/mock did not start")
+                yield Mock(port, tls_port if tls else None, ca_file)
+            finally:
+                server.kill()
 
 
 def free_port() -> int:

@@ -25,6 +25,7 @@ MODEL_FOLDER = ROOT / ".live" / "model"
 """A tokenizer without network: the live tier writes it (`tests/live/make_model.py`)."""
 PROMPT_TOKENS = 32
 TIMEOUT_S = 240
+NO_REPORTS = {"DO_NOT_TRACK": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,9 @@ class Tool:
     read: Callable[[Path], tuple[float, float, float]]
     """TTFT mean and p99 in ms, output tok/s."""
     spreads: bool = False
+    """Over processes."""
+    needs_hub_mode: bool = False
+    """Takes a folder for a tokenizer only where the hub is not switched off."""
 
 
 def missing() -> list[str]:
@@ -63,7 +67,7 @@ def missing() -> list[str]:
 def run_tool(tool: Tool, mock: Mock, streams: int, chunks: int, cores: Collection[int] | None) -> ToolRun:
     """One run of three requests a stream. Raises SystemExit with the tool's last words where it fails."""
     folder = Path(tempfile.mkdtemp(prefix="specwatch-bench-"))
-    environment = {**os.environ, "HF_HUB_DISABLE_TELEMETRY": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment = {**os.environ, **NO_REPORTS, **({} if tool.needs_hub_mode else {"HF_HUB_OFFLINE": "1"})}
     pin = ["taskset", "--cpu-list", ",".join(map(str, sorted(cores)))] if cores else []
     try:
         done = subprocess.run(
@@ -138,5 +142,5 @@ def _read_aiperf(folder: Path) -> tuple[float, float, float]:
 TOOLS = (
     Tool("vllm bench serve", VLLM_PYTHON.parent / "vllm", _vllm, _read_vllm),
     Tool("guidellm", PEERS / "guidellm", _guidellm, _read_guidellm, spreads=True),
-    Tool("aiperf", PEERS / "aiperf", _aiperf, _read_aiperf, spreads=True),
+    Tool("aiperf", PEERS / "aiperf", _aiperf, _read_aiperf, spreads=True, needs_hub_mode=True),
 )
