@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -52,6 +53,8 @@ def _ran_and_waited_ns(pid: int) -> tuple[int, int]:
 
 def serve(client: Callable[[Job], Work], run: Callable[[Work], Sample]) -> None:
     """Answer jobs until stdin ends. Each line holds the job and the file that takes its sample."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a socket a stream
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     for line in sys.stdin:

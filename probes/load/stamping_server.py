@@ -10,6 +10,7 @@ import asyncio
 import json
 import re
 import resource
+import signal
 import sys
 import time
 from collections import deque
@@ -166,6 +167,8 @@ def _tell(value: object) -> None:
 
 
 if __name__ == "__main__":
+    # Ctrl-C reaches the whole process group; this one ends when its parent does.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     run(serve())
