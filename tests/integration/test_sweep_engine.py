@@ -259,5 +259,8 @@ def test_one_configuration_against_itself_does_not_cross_however_its_speed_drift
 ) -> None:
     scene = told[name]
     assert scene["outcome"] == "measured"
-    assert scene["verdicts"]["again"]["verdict"] == "unclear"
-    assert "near_tie" in scene["verdicts"]["again"]["reasons"]
+    again = scene["verdicts"]["again"]
+    assert again["verdict"] == "unclear"
+    assert "near_tie" in again["reasons"]
+    # Any order but a mirrored one puts 2% to 8% of the drift on one arm.
+    assert abs(sum(again["ratios"]) / len(again["ratios"]) - 1.0) < 0.01

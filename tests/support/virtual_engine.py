@@ -230,7 +230,7 @@ def _drift(per_s: float, seed: int, **changes: Any) -> Scene:
     """One configuration as both arms, on a server whose speed changes all the while."""
 
     async def scene() -> dict[str, Any]:
-        spec = replace(demo_spec(8.0, seed), k=0)
+        spec = replace(demo_spec(8.0, seed), k=0, start_noise=0.0)
 
         def before(stage: Stage) -> None:
             for server in stage.servers.values():

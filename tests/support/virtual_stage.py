@@ -139,6 +139,7 @@ async def play(
                     "verdict": arm.verdict.value,
                     "low": arm.low,
                     "high": arm.high,
+                    "ratios": [point.ratio for point in arm.speedup],
                     "reasons": {reason.code: reason.text for reason in arm.reasons},
                 }
                 for name, arm in outcome.crossover.arms.items()

@@ -31,7 +31,12 @@ def test_without_a_limit_tokens_do_not_matter() -> None:
 
 
 def test_the_next_cell_is_bounded_by_what_a_client_made_on_the_rung_below() -> None:
-    cells = [cell("off", 1, server_tokens=900.0), cell("off", 4, server_tokens=2000.0), cell("off", 16), cell("k3", 8)]
+    cells = [
+        cell("off", 1, server_tokens=900.0),
+        cell("off", 4, server_tokens=2000.0),
+        cell("off", 16, server_tokens=16.0),
+        cell("k3", 8),
+    ]
     assert tokens_upper(plan(), cells, NEXT) == pytest.approx(1.1 * 500 * 8)
 
 
