@@ -18,7 +18,7 @@ class Scene:
     streams: int
     itl_s: float
     chunks: int
-    window_s: float = 1.0
+    window_s: float = 0.8
     ttft_s: float = 0.05
     burst: bool = False
     tls: bool = False
