@@ -21,9 +21,8 @@ from benchmarks.load.rows import Row, make_row, median_row, parse_log
 from benchmarks.load.scenes import SCENES, Scene
 from benchmarks.load.server import Mock, mock_server
 from benchmarks.load.table import render, write_between_marks
-from benchmarks.load.tools import TOOLS, ToolRun, missing, run_tool
+from benchmarks.load.tools import TOOLS, ToolError, ToolRun, missing, run_tool
 
-BUSY_SHARE = 0.15
 TOOL_SCENES = ((64, 0.020, 75, TOOLS), (256, 0.040, 40, TOOLS), (1024, 0.100, 20, TOOLS[:1]))
 """Streams, ITL, tokens, tools: the loads of the steady scenes. At 1024 the slower two would take minutes."""
 
@@ -112,8 +111,12 @@ def run_tools(mock: Mock, cores: Sequence[int], shrink: int) -> list[ToolRun]:
         for tool in tools:
             for pinned in (cores[1:2], None) if tool.spreads and streams == 256 else (cores[1:2],):
                 mock.set(ttft_s=0.05, itl_s=itl_s)
-                runs.append(run_tool(tool, mock, max(1, streams // shrink), chunks, pinned))
-                say(f"  {runs[-1]}")
+                try:
+                    runs.append(run_tool(tool, mock, max(1, streams // shrink), chunks, pinned))
+                except ToolError as error:
+                    say(f"  {error}")
+                else:
+                    say(f"  {runs[-1]}")
     return runs
 
 

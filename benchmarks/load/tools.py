@@ -28,6 +28,10 @@ TIMEOUT_S = 240
 NO_REPORTS = {"DO_NOT_TRACK": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 
 
+class ToolError(Exception):
+    """A tool gave no number; the benchmark goes on without it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolRun:
     """What a tool said, beside what was so."""
@@ -65,7 +69,7 @@ def missing() -> list[str]:
 
 
 def run_tool(tool: Tool, mock: Mock, streams: int, chunks: int, cores: Collection[int] | None) -> ToolRun:
-    """One run of three requests a stream. Raises SystemExit with the tool's last words where it fails."""
+    """One run of three requests a stream. Raises ToolError with the tool's last words where it fails."""
     folder = Path(tempfile.mkdtemp(prefix="specwatch-bench-"))
     environment = {**os.environ, **NO_REPORTS, **({} if tool.needs_hub_mode else {"HF_HUB_OFFLINE": "1"})}
     pin = ["taskset", "--cpu-list", ",".join(map(str, sorted(cores)))] if cores else []
@@ -80,8 +84,12 @@ def run_tool(tool: Tool, mock: Mock, streams: int, chunks: int, cores: Collectio
             check=False,
         )
         if done.returncode:
-            raise SystemExit(f"{tool.name} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+            raise ToolError(f"{tool.name} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         ttft_mean_ms, ttft_p99_ms, tok_per_s = tool.read(folder)
+    except subprocess.TimeoutExpired:
+        raise ToolError(f"{tool.name} did not end within {TIMEOUT_S} s") from None
+    except (OSError, LookupError) as error:
+        raise ToolError(f"{tool.name} wrote no result as it used to: {error!r}") from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     answers = parse_log(mock.log()).values()
