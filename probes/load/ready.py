@@ -13,7 +13,7 @@ from typing import Protocol
 from probes.load.request import Body
 from probes.load.wire.head import RequestHead
 
-_AT_ONCE = 8
+_AT_ONCE = 4
 """Requests built in one turn of the event loop: well under a millisecond, so that arriving chunks do not wait."""
 
 

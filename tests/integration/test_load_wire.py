@@ -271,11 +271,40 @@ async def test_prefix_and_literal_addresses_are_kept() -> None:
         assert json.loads(server.requests[0].body)["prompt"] == "0"
 
 
-async def test_a_name_is_tried_at_all_its_addresses() -> None:
-    """`localhost` may be ::1 first, where this server does not listen."""
+async def test_connections_that_never_carried_a_request_are_closed_too() -> None:
+    left: list[bytes] = []
+
+    async def idle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        left.append(await reader.read())
+
+    async with serving(idle) as url:
+        loop = ClosedLoop(Target("t", url), Numbers(), 8)
+        await loop.warm()
+        await loop.aclose()
+        await until(lambda: len(left) == 8)
+    assert set(left) == {b""}
+    assert loop.records == []
+
+
+async def test_a_name_is_tried_at_all_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     async with LoopbackServer(script([OK])) as server:
-        (record,) = await records_of(one_client(f"http://localhost:{server.port}"))
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, server.port))
+            for address in ("127.0.0.2", "127.0.0.1")
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        (record,) = await records_of(one_client(f"http://chat.example:{server.port}"))
         assert record.error == ""
+        assert server.requests[0].headers["host"] == f"chat.example:{server.port}"
+
+
+async def test_a_name_that_nobody_knows_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    (record,) = await records_of(one_client("http://chat.example:8000"))
+    assert record.error.startswith("connection failed: the host of http://chat.example:8000 cannot be resolved")
 
 
 async def test_ipv6_addresses_work() -> None:

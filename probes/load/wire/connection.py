@@ -13,7 +13,7 @@ from typing import cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from probes.load.stream import Flight, StreamFault
-from probes.load.wire.words import failed
+from probes.load.wire.words import failed, refused
 
 REFUSAL_BYTES = 800
 """As much of a refusal's body as a message could show."""
@@ -191,14 +191,5 @@ class Wire(asyncio.BufferedProtocol):
         if flight is None or answered is None or answered.done():
             return
         if text is None:
-            text = _refused(self._status, self._refusal) if self._status != 200 else flight.finished()
+            text = refused(self._status, self._refusal) if self._status != 200 else flight.finished()
         answered.set_result(None if text is None else Fault(text, untouched))
-
-
-def _refused(status: int, body: bytes) -> str:
-    if status in (401, 403):
-        return f"HTTP {status}: the API wants a key; set api_key_env or api_key_file"
-    if 300 <= status < 400:
-        return f"HTTP {status}: a redirect, which is not followed; name the final address"
-    shown = " ".join(body.decode("utf-8", "replace").split())[:200]
-    return f"HTTP {status}: {shown}" if shown else f"HTTP {status}"

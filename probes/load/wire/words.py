@@ -1,16 +1,30 @@
-"""Says in words what went wrong on a connection, so that a cell's reasons can be read by people; opens nothing."""
+"""Says in words what went wrong on a connection or was refused, for a cell's reasons that people read.
+
+Opens nothing.
+"""
 
 from __future__ import annotations
 
 import socket
 import ssl
 
+_SHOWN_CHARS = 200
 _CLIENT_CERT_ALERTS = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE", "UNKNOWN_CA")
 
 
 def failed(error: BaseException, where: str) -> str:
     """Why no connection to `where` came about, or why it broke."""
     return f"connection failed: {_cause(error, where)}"
+
+
+def refused(status: int, body: bytes) -> str:
+    """What an answer other than 200 says; `body` as far as it came."""
+    if status in (401, 403):
+        return f"HTTP {status}: the API wants a key; set api_key_env or api_key_file"
+    if 300 <= status < 400:
+        return f"HTTP {status}: a redirect, which is not followed; name the final address"
+    shown = " ".join(body.decode("utf-8", "replace").split())[:_SHOWN_CHARS]
+    return f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
 
 
 def _cause(error: BaseException, where: str) -> str:

@@ -114,6 +114,7 @@ async def test_a_drain_that_takes_too_long_cuts_off_and_says_how_many() -> None:
         await until(lambda: engine.open_streams == 3)
         assert await loop.drain(0.05) == 3
         assert [r.ending for r in loop.records] == [Ending.CANCELLED] * 3
+        await until(lambda: engine.open_streams == 0)
         await loop.aclose()
 
 
