@@ -12,6 +12,7 @@ from probes.crossover.curves import rungs_of, usable
 from probes.values import Capacity, CurvePoint
 
 KV_FULL = 0.90
+"""Fullest engine's KV cache from which the next rung would be preempted."""
 QUEUEING_SHARE = 0.10
 """Share of the requests in the system that wait when admission, not the ladder, sets the running batch."""
 

@@ -5,12 +5,9 @@ That rung is the arm's capacity. Climbing on would only queue up requests and lo
 
 from __future__ import annotations
 
+from probes.crossover.capacity import KV_FULL
 from probes.crossover.cells import LIMITED
 from probes.values import Cell, Reason
-
-KV_FULL = 0.90
-"""Fullest engine's KV cache from which the next rung would be preempted."""
-TTFT_LIMIT = "ttft_limit"
 
 
 def ttft_note(cell: Cell, max_ttft_s: float | None) -> Reason | None:
@@ -18,7 +15,7 @@ def ttft_note(cell: Cell, max_ttft_s: float | None) -> Reason | None:
     p99_ms = cell.ttft.p99_ms
     if max_ttft_s is None or p99_ms is None or p99_ms <= 1e3 * max_ttft_s:
         return None
-    return Reason(TTFT_LIMIT, f"TTFT p99 was {p99_ms / 1e3:.2g} s, max_ttft_s allows {max_ttft_s:g} s")
+    return Reason("ttft_limit", f"TTFT p99 was {p99_ms / 1e3:.2g} s, max_ttft_s allows {max_ttft_s:g} s")
 
 
 def ends_climb(cell: Cell, max_ttft_s: float | None) -> str | None:
