@@ -169,7 +169,8 @@ def _alike(residuals: Floats) -> float:
     """
     whole = float(np.sum(residuals**2))
     r = float(np.sum(residuals[1:] * residuals[:-1])) / whole if whole > 0 else 0.0
-    r = min(ALIKE_MAX, max(0.0, r))
+    # In few rates the likeness comes out too small (Marriott and Pope 1954).
+    r = min(ALIKE_MAX, max(0.0, r + (1 + 3 * r) / residuals.size))
     return (1 + r) / (1 - r)
 
 

@@ -7,6 +7,9 @@ import pytest
 from probes.sweep.watch import ForeignGuard, ForeignTraffic, settled
 from probes.values import EngineReading, Reading, State
 
+UNTOLD = -1.0
+"""A page without the gauge."""
+
 
 class Pages:
     """A scraper that reads these loads in order, the last one for ever; None is a page that cannot be read."""
@@ -18,6 +21,8 @@ class Pages:
     async def read(self) -> Reading:
         self.reads += 1
         load = self._loads.pop(0) if len(self._loads) > 1 else self._loads[0]
+        if load == UNTOLD:
+            return Reading("t", 0.0, 0.0, State.OK, engines=(EngineReading("0"),))
         if load is None:
             return Reading("t", 0.0, 0.0, State.DOWN, "connection refused")
         return Reading("t", 0.0, 0.0, State.OK, engines=(EngineReading("0", running=load, waiting=0),))
@@ -45,6 +50,12 @@ async def test_a_page_that_is_gone_leaves_it_unknown() -> None:
     assert text is not None
     assert "is not known" in text
     assert "connection refused" in text
+
+
+async def test_a_page_without_the_gauge_leaves_it_unknown_too() -> None:
+    text = await settled(Pages(UNTOLD), "off", bound_s=0.2)
+    assert text is not None
+    assert "is not known" in text
 
 
 async def test_a_page_that_comes_back_is_believed() -> None:
