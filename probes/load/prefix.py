@@ -20,14 +20,14 @@ class SharedBlocks:
         self._owed = 0.0
 
     def whole_tokens(self, own_tokens: float) -> float:
-        """How long a prompt gets that keeps `own_tokens` to itself."""
-        return own_tokens / (1.0 - self._target)
+        """How long a prompt gets that keeps `own_tokens` to itself, and the half block that cannot hit."""
+        return (own_tokens + BLOCK_TOKENS / 2) / (1.0 - self._target) if self._target else own_tokens
 
     def next(self, prompt_tokens: float, most_tokens: float) -> int:
         """Blocks that the next prompt of `prompt_tokens` shares; they and half a block fit into `most_tokens`."""
         self._owed += self._target * prompt_tokens
-        fit = int((most_tokens - BLOCK_TOKENS / 2) // BLOCK_TOKENS)
-        blocks = max(0, min(round(self._owed / BLOCK_TOKENS), fit))
+        fit = (most_tokens - BLOCK_TOKENS / 2) // BLOCK_TOKENS
+        blocks = int(max(0.0, min(round(self._owed / BLOCK_TOKENS), fit)))
         self._owed -= blocks * BLOCK_TOKENS
         # A debt that cannot be paid (prompts too short to share a block) must not pile up on a later long prompt.
         self._owed = min(self._owed, self._target * prompt_tokens + BLOCK_TOKENS)

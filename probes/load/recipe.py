@@ -6,12 +6,15 @@ The same for one rung and repeat in every arm: nothing in here knows the arm or 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TypeVar
 
 from probes.load.prefix import BLOCK_TOKENS, SharedBlocks, shared_tokens
 from probes.load.shape import CHARS_PER_TOKEN, LengthShape, draw_lengths
 
+T = TypeVar("T")
 _SAFE = 0.85
 """Share of a server's room that a prompt may take by our count of its tokens, which is an estimate."""
 
@@ -75,7 +78,12 @@ def recipes(
     """
     blocks = SharedBlocks(form.prefix_hit_target)
     lengths = draw_lengths(form.shape, seed, rung, repeat) if form.shape is not None else None
-    for number, position in enumerate(prompt_order(len(materials), seed, rung, repeat)):
+    order = prompt_order(len(materials), seed, rung, repeat)
+    if form.prefix_hit_target > 0:
+        if lengths is not None and form.shape is not None:
+            lengths = _longest_first(lengths, len(form.shape.prompt_tokens), lambda pair: pair[0])
+        order = _longest_first(order, len(materials), lambda position: materials[position].chars)
+    for number, position in enumerate(order):
         wanted, answer = next(lengths) if lengths is not None else (None, float(max_tokens))
         most_answer = min(max_tokens, max(1, round(answer)))
         room = _room(form.max_model_len, most_answer)
@@ -83,6 +91,13 @@ def recipes(
             yield _fitted(position, number, min(wanted, room), most_answer, form, blocks)
             continue
         yield _as_is(position, materials[position], room, most_answer, form, blocks)
+
+
+def _longest_first(drawn: Iterator[T], one_pass: int, length: Callable[[T], float]) -> Iterator[T]:
+    """The same, but the first pass begins with its longest: what all share is in the cache before the window opens."""
+    first = list(islice(drawn, one_pass))
+    longest = first.pop(max(range(len(first)), key=lambda at: length(first[at])))
+    return chain((longest,), first, drawn)
 
 
 def _fitted(position: int, number: int, tokens: float, answer: int, form: Form, blocks: SharedBlocks) -> Recipe:
@@ -97,10 +112,10 @@ def _fitted(position: int, number: int, tokens: float, answer: int, form: Form, 
 
 
 def _as_is(position: int, material: Material, room: float, answer: int, form: Form, blocks: SharedBlocks) -> Recipe:
-    tokens = material.chars / form.chars_per_token
+    tokens = (material.chars + MARK_CHARS) / form.chars_per_token
     common = material.common / form.chars_per_token
     whole = max(tokens, min(blocks.whole_tokens(tokens - common), room))
-    shared = shared_tokens(blocks.next(whole, whole - tokens + common))
+    shared = shared_tokens(blocks.next(whole, room - tokens + common))
     return Recipe(
         position=position,
         max_tokens=_answer(answer, tokens + max(0.0, shared - common), form.max_model_len),

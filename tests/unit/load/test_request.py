@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 from itertools import islice
 
+import pytest
+
 from probes.load.opening import Opening
-from probes.load.prompts import Prompt, parse_prompts
-from probes.load.recipe import prompt_order
+from probes.load.prompts import BUILTIN, Prompt, load_prompts, parse_prompts
+from probes.load.recipe import Form, prompt_order
+from probes.load.records import Ending, RequestRecord
 from probes.load.request import RequestSource, Sampling, Series, make_body, salt
+from probes.load.shape import LengthShape
+from probes.load.vocabulary import chars_per_token
 
 PROMPTS = parse_prompts("t", b"\n".join(b'{"prompt": "p%d"}' % i for i in range(10)))
 
@@ -73,3 +78,73 @@ def test_a_message_of_parts_gets_the_salt_as_its_first_part() -> None:
 def test_request_ids_name_us_the_sweep_and_the_cell() -> None:
     source = RequestSource(PROMPTS, "m", Sampling(8), Series("n0nce", 1, 4, 0, order=6))
     assert [source.next()[:2] for _ in range(2)] == [(0, "specwatch-n0nce-6-0"), (1, "specwatch-n0nce-6-1")]
+
+
+SHAPE = LengthShape(tuple(30.0 * n for n in range(1, 33)), tuple(20.0 * n for n in range(1, 33)), 1000.0)
+
+
+def shaped(form: Form, *, max_tokens: int = 400, count: int = 64, order: int = 0) -> list[tuple[int, int]]:
+    """Characters of prompt and cap on the answer of one cell's requests."""
+    source = RequestSource(load_prompts(BUILTIN), "m", Sampling(max_tokens), Series("n", 1, 4, 0, order), form)
+    bodies = [source.next()[2] for _ in range(count)]
+    return [(body.chars, json.loads(body.content)["max_tokens"]) for body in bodies]
+
+
+def test_prompts_and_answers_take_the_lengths_of_live_traffic() -> None:
+    sent = shaped(Form(SHAPE, chars_per_token=4.0))
+    prompts = sorted(chars / 4.0 for chars, _ in sent)
+    assert sum(prompts) / 64 == pytest.approx(sum(SHAPE.prompt_tokens) / 32, rel=0.05)
+    assert prompts[0] < 40
+    assert prompts[-1] > 900
+    assert sorted(answer for _, answer in sent) == sorted(min(400, round(n)) for n in SHAPE.output_tokens * 2)
+    assert sent == shaped(Form(SHAPE, chars_per_token=4.0), order=7), "another arm is sent the same"
+
+
+def test_a_denser_vocabulary_gets_shorter_texts() -> None:
+    long, short = shaped(Form(SHAPE, chars_per_token=5.0)), shaped(Form(SHAPE, chars_per_token=2.5))
+    assert sum(chars for chars, _ in long) == pytest.approx(2 * sum(chars for chars, _ in short), rel=0.05)
+
+
+def test_nothing_outgrows_what_the_server_takes() -> None:
+    for shape in (SHAPE, None):
+        for target in (0.0, 0.9):
+            for chars, answer in shaped(Form(shape, target, 4.0, max_model_len=700), max_tokens=512):
+                assert chars / 4.0 + answer <= 700
+                assert answer >= 1
+
+
+def test_own_prompts_are_sent_as_they_are_whatever_live_traffic_looks_like() -> None:
+    source = RequestSource(PROMPTS, "m", Sampling(512), Series("n", 1, 4, 0, order=0), Form(SHAPE))
+    assert {json.loads(source.next()[2].content)["prompt"][9:] for _ in range(10)} == {f"p{n}" for n in range(10)}
+
+
+def test_what_is_passed_over_is_what_another_process_sends() -> None:
+    form = Form(SHAPE, 0.4)
+    whole, second = (
+        RequestSource(load_prompts(BUILTIN), "m", Sampling(512), Series("n", 1, 4, 0, order=0), form) for _ in range(2)
+    )
+    sent = [whole.next() for _ in range(40)]
+    for index in range(40):
+        if index % 3 == 1:
+            assert second.next() == sent[index]
+        else:
+            second.skip()
+
+
+def counted(index: int, prompt_tokens: int | None) -> RequestRecord:
+    """A finished request that the server counted."""
+    return RequestRecord(index, 0, 0.0, 0.0, 0.1, 0.2, 0.2, Ending.OK, prompt_tokens=prompt_tokens, output_tokens=5)
+
+
+def test_a_server_tells_how_many_characters_its_tokens_hold() -> None:
+    def source() -> RequestSource:
+        return RequestSource(load_prompts(BUILTIN), "m", Sampling(64), Series("n", 1, 4, 0, order=-1), Form(SHAPE, 0.3))
+
+    sent = source()
+    tokens = [round(sent.next()[2].chars / 3.2) for _ in range(60)]
+    every_third = [counted(index, tokens[index]) for index in range(0, 60, 3)]
+    assert chars_per_token(source(), [*every_third, counted(59, None)]) == pytest.approx(3.2, abs=0.02)
+    assert chars_per_token(source(), every_third[:1]) is None, "one prompt is too little"
+    assert chars_per_token(source(), []) is None
+    lies = [counted(index, 50 * tokens[index]) for index in range(0, 60, 3)]
+    assert chars_per_token(source(), lies) is None, "no vocabulary has fifty tokens to a word"

@@ -17,7 +17,7 @@ from monitor.store.identities import save_identity
 from monitor.store.readings import append_readings
 from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
 from probes.sweep.plan import SweepPlan
-from probes.values import Axis, Crossover, Identity
+from probes.values import Axis, Crossover, Histogram, Identity
 from tests.support.readings import engine, reading
 from tests.support.records import a_cell
 
@@ -175,3 +175,57 @@ def test_another_server_or_load_is_no_history(tmp_path: Path, change: str) -> No
         measured(store, plan, 1000.0, print_="f2" if change == "server" else "f1")
         save_identity(store, "chat", 3000.0, Identity(version="1"), "f1")
         assert plan_for(loaded, "chat", (), store).history == ()
+
+
+def lived(store: Store, prompt: float, output: float, *, hits: float, since_s: float | None = None) -> None:
+    """Three hundred requests of the endpoint's own users, of these lengths, `hits` of each prompt from the cache."""
+    start_s = time.time() - 600 if since_s is None else since_s
+    edges = (100.0, 1000.0, float("inf"))
+    for at_s, count in ((start_s, 0.0), (start_s + 60, 300.0)):
+        counted = {
+            name: Histogram(edges, tuple(count * (each <= edge) for edge in edges), count * each, count)
+            for name, each in (("prompt_tokens", prompt), ("generation_tokens", output))
+        }
+        one = replace(
+            engine(), finished=count, prefix_queries=count * prompt, prefix_hits=count * hits, histograms=counted
+        )
+        append_readings(store, [reading(at_s, [one], process_start_s=start_s)], {})
+
+
+@pytest.mark.parametrize(
+    ("said", "shaped", "target"),
+    [
+        ("", True, 0.25),
+        ('shape = "live"', True, 0.25),
+        ('shape = "none"', False, 0.25),
+        ('prompts = "own.jsonl"', False, 0.25),
+        ("prefix_hit_ratio = 0.0", True, 0.0),
+        ("prefix_hit_ratio = 0.6", True, 0.6),
+    ],
+)
+def test_the_load_looks_like_live_traffic_where_the_config_lets_it(
+    tmp_path: Path, said: str, shaped: bool, target: float
+) -> None:
+    loaded = load_config(config(tmp_path, text=CONFIG.replace('live_arm = "k3"', f'live_arm = "k3"\n  {said}')))
+    with open_store(loaded.store_path) as store:
+        assert plan_for(loaded, "chat", (), store).load.shape is None, "nothing is known yet"
+        lived(store, 400.0, 80.0, hits=100.0)
+        load = plan_for(loaded, "chat", (), store).load
+    assert load.prefix_hit_target == target
+    assert (load.shape is not None) is shaped
+    if load.shape is not None:
+        assert load.shape.means == pytest.approx((400, 80), rel=0.02)
+    assert plan_for(loaded, "chat", (), None).load.prefix_hit_target in (0.0, 0.6), "without a store nothing is live"
+
+
+def test_two_sweeps_of_about_the_same_traffic_send_the_same(tmp_path: Path) -> None:
+    loaded = load_config(config(tmp_path))
+    with open_store(loaded.store_path) as store:
+        now_s = time.time()
+        lived(store, 400.0, 80.0, hits=100.0, since_s=now_s - 900)
+        first = plan_for(loaded, "chat", (), store)
+        measured(store, first, now_s - 700)
+        lived(store, 430.0, 84.0, hits=110.0, since_s=now_s - 500)
+        assert plan_for(loaded, "chat", (), store).load == first.load
+        lived(store, 900.0, 84.0, hits=110.0, since_s=now_s - 300)
+        assert plan_for(loaded, "chat", (), store).load != first.load
