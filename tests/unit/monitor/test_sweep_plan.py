@@ -206,6 +206,7 @@ def lived(store: Store, prompt: float, output: float, *, hits: float, since_s: f
 def test_the_load_looks_like_live_traffic_where_the_config_lets_it(
     tmp_path: Path, said: str, shaped: bool, target: float
 ) -> None:
+    (tmp_path / "own.jsonl").write_text('{"prompt": "Why?"}\n')
     loaded = load_config(config(tmp_path, text=CONFIG.replace('live_arm = "k3"', f'live_arm = "k3"\n  {said}')))
     with open_store(loaded.store_path) as store:
         assert plan_for(loaded, "chat", (), store).load.shape is None, "nothing is known yet"
