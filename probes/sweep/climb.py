@@ -111,7 +111,8 @@ class Climb:
         for arm in self._plan.arms:
             cells = [cell for cell in self.cells[self._resumed :] if cell.arm == arm.name]
             last = cells[-GIVE_UP_AFTER:]
-            if len(last) < GIVE_UP_AFTER and not (last and not self.waits_for(arm.name)):
+            known_before = any(cell.arm == arm.name for cell in self.cells[: self._resumed])
+            if len(last) < GIVE_UP_AFTER and (not last or known_before or self.waits_for(arm.name)):
                 continue
             if text := _same(last, NOT_DRAFTING):
                 return text

@@ -202,6 +202,13 @@ def test_faults_of_an_earlier_night_are_not_held_against_an_arm() -> None:
     assert climb.hopeless() is None
 
 
+def test_the_last_cell_of_a_resumed_arm_does_not_decide_alone() -> None:
+    climb = Climb(plan(ladder=(1, 2), repeats=1), [cell("off", 1), cell("k3", 1, order=1)])
+    play(climb, void=(Reason("no_window", "the metrics page could not be read at the edges of the window"),))
+    assert not climb.waits_for("k3")
+    assert climb.hopeless() is None
+
+
 def test_added_cells_come_last_and_are_numbered_on() -> None:
     climb = Climb(plan(ladder=(1,), repeats=1))
     assert climb.next_order == 2
