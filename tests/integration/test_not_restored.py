@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.store.db import open_store
 from monitor.store.sweeps import recent_sweeps
 from monitor.values import SweepRecord
@@ -115,6 +117,25 @@ async def test_the_daemon_puts_back_before_its_first_scrape(tmp_path: Path) -> N
             await until(scraped, "the first scrape")
             assert not site.paths.journal.exists()
             assert site.arm == "k3"
+
+
+async def test_a_daemon_that_is_told_to_end_first_sees_the_server_put_back(tmp_path: Path) -> None:
+    async with restart_site(tmp_path) as site:
+        site.config()
+        with running("serve", cwd=tmp_path, log=tmp_path / "serve.log") as daemon:
+            store = tmp_path / "specwatch.db"
+            await until(lambda: holder_of(daemon_lock_path(store)), "the daemon")
+            asked = asyncio.create_task(specwatch_async("sweep", "chat", "--now", cwd=tmp_path))
+            await until(lambda: site.arm == "off" or None, "a restarted server")
+            daemon.send_signal(signal.SIGTERM)
+            await until(lambda: daemon.poll() is not None, "the daemon's end")
+            assert daemon.returncode == 0
+            code, _, err = await asked
+        assert code in (4, 7), err
+        assert site.arm == "k3"
+        assert site.hooks == ["before", "after"]
+        assert not site.paths.journal.exists()
+        assert newest(site).outcome == "aborted"
 
 
 def kill_all(site: RestartSite, sweep_pid: int) -> None:

@@ -154,12 +154,15 @@ async def test_a_pause_that_comes_while_the_gate_watches_holds(loaded: Loaded) -
 def test_a_sweep_whose_daemon_is_gone_stops_by_itself(loaded: Loaded) -> None:
     nobody = os.getpid() + 1
     words = ["sweep", "chat-8b", "--now", "--direct", "--config", str(loaded.path), "--parent", str(nobody)]
+    words += ["--trigger", "schedule"]
     done = subprocess.run(
         [sys.executable, "-m", "monitor.cli", *words], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 4, done.stderr
     with open_store(loaded.store_path, readonly=True) as store:
-        assert "daemon" in recent_sweeps(store, 1)[0].reason
+        ended = recent_sweeps(store, 1)[0]
+        assert "daemon" in ended.reason
+        assert ended.ended_by == "owner"
 
 
 async def test_two_wishes_at_once_start_one_sweep_and_break_nothing(tmp_path: Path) -> None:
