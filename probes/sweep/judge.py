@@ -47,6 +47,7 @@ _NOTES: tuple[Check, ...] = (
     judge_steady.ramp_cut,
     judge_steady.drifting,
     judge_notes.remarks,
+    judge_notes.restarted_before,
     judge_notes.capped,
     judge_notes.baseline_degraded,
     judge_notes.dead_flag,

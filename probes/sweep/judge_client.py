@@ -63,6 +63,8 @@ def client_limit(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     """Signs that a faster client would have measured something else. Past saturation tok/s still looks right, so the
     rate is no sign."""
     late_ms = max(LAG_MAX_MS, LAG_OF_REQUEST_MAX * (cell.e2e.p50_ms or 0.0))
+    if cell.window_s is not None and (cell.loop_lag_p99_ms is None or cell.client_cpu_share is None):
+        yield Reason("client_limit", "how our own client did is not known, so that it may have been the limit")
     lag, dispatch = cell.loop_lag_p99_ms, cell.dispatch_p99_ms
     if lag is not None and lag > late_ms:
         text = f"our own event loop was {lag:.0f} ms late (p99): this machine is too slow or busy"

@@ -22,6 +22,8 @@ CAPPED_MAX = 0.50
 """Answers cut at max_tokens are shorter and more alike than users' answers."""
 DEGRADED_MIN = 0.07
 """Slower than before by this. Starts of one server differ by 2-3% and cells by 1-2%: two cells are seldom 7% apart."""
+SAME_START_S = 0.5
+
 EDGE_SLACK = log(1.03)
 """A rung measured again lies a little beside its first place."""
 
@@ -44,6 +46,15 @@ def remarks(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     late = max((ms for ms in (cell.loop_lag_p99_ms, cell.dispatch_p99_ms) if ms is not None), default=None)
     if late is not None and ttft is not None and late > LAG_OF_TTFT_MAX * ttft:
         yield Reason("latency_coarse", f"our event loop was {late:.0f} ms late (p99), so latencies are coarse")
+
+
+def restarted_before(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """Another start of the server than the one that the sweep began with."""
+    began = evidence.seen.started_at_s if evidence.seen else None
+    now = evidence.readings[0].process_start_s if evidence.readings else None
+    if began is not None and now is not None and abs(now - began) > SAME_START_S:
+        text = "the server was started anew since the sweep began; starts of one server differ by 2-3%"
+        yield Reason("restarted_before", text)
 
 
 def capped(cell: Cell, evidence: Evidence) -> Iterator[Reason]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 from probes.scrape.scrape import Scraper
@@ -30,16 +31,23 @@ async def observe(
     max_bytes: int,
     stop_requested: Callable[[], str | None] = lambda: None,
 ) -> tuple[ArmLoad, ...]:
-    """What each arm's address did over `quiet_s` seconds (one look where it is 0).
+    """What each arm's address did over `quiet_s` seconds (one look where it is 0), by arm in the order given.
 
-    A single failed scrape makes the arm unreachable: silence is no proof of idleness. Raises Stopped.
+    Arms at one address are looked at together, so that its page is asked for once at a time. A single failed scrape
+    makes an arm unreachable: silence is no proof of idleness. Raises Stopped.
     """
-    looks = [_observe_one(arm, quiet_s, timeout_s, max_bytes) for arm in arms]
-    return await guarded(_together(looks), stop_requested)
+    first_at = {_page(arm): arm for arm in reversed(arms)}
+    looks = [_observe_one(arm, quiet_s, timeout_s, max_bytes) for arm in first_at.values()]
+    loads = dict(zip(first_at, await guarded(_together(looks), stop_requested), strict=True))
+    return tuple(replace(loads[_page(arm)], arm=arm.name) for arm in arms)
 
 
-async def _together(looks: Sequence[Coroutine[Any, Any, ArmLoad]]) -> tuple[ArmLoad, ...]:
-    return tuple(await asyncio.gather(*looks))
+def _page(arm: ArmPlan) -> tuple[str, str | None]:
+    return arm.target.url, arm.target.metrics_url
+
+
+async def _together(looks: Sequence[Coroutine[Any, Any, ArmLoad]]) -> list[ArmLoad]:
+    return await asyncio.gather(*looks)
 
 
 async def _observe_one(arm: ArmPlan, quiet_s: float, timeout_s: float, max_bytes: int) -> ArmLoad:

@@ -32,10 +32,12 @@ class Preflight:
     arm_k: Mapping[str, int | None]
     """Configured K; None where the page shows no speculation, or the arm was not up yet."""
     cache_config: Mapping[str, Mapping[str, str]]
+    started_at_s: Mapping[str, float | None]
+    """Unix time of each arm's process' start."""
 
     def of(self, arm: str) -> Seen:
         """What one arm showed, for its cells to compare with."""
-        return Seen(self.identities[arm], self.cache_config[arm], self.arm_k[arm])
+        return Seen(self.identities[arm], self.cache_config[arm], self.arm_k[arm], self.started_at_s[arm])
 
 
 async def preflight(plan: SweepPlan, *, timeout_s: float, max_bytes: int) -> Preflight:
@@ -64,6 +66,7 @@ def check(plan: SweepPlan, readings: Mapping[str, Reading], identities: Mapping[
         models={arm.name: _model(arm, identities[arm.name]) for arm in plan.arms},
         arm_k={arm.name: None if plan.restarts else _k(readings[arm.name], identities[arm.name]) for arm in plan.arms},
         cache_config={name: reading.cache_config for name, reading in readings.items()},
+        started_at_s={name: reading.process_start_s for name, reading in readings.items()},
     )
     for one, two in combinations(plan.arms, 2):
         _check_alike(one, found.of(one.name), two, found.of(two.name))
@@ -83,6 +86,7 @@ def check_up(plan: SweepPlan, arm: ArmPlan, seen: Preflight, reading: Reading, i
         models={**seen.models, arm.name: _model(arm, identity)},
         arm_k={**seen.arm_k, arm.name: _k(reading, identity)},
         cache_config={**seen.cache_config, arm.name: reading.cache_config},
+        started_at_s={**seen.started_at_s, arm.name: reading.process_start_s},
     )
     for other in plan.arms:
         if other.name != arm.name:

@@ -20,6 +20,8 @@ class Seen:
     """As the metrics page shows it."""
     k: int | None = None
     """Configured draft tokens per step; None where the page shows no speculation."""
+    started_at_s: float | None = None
+    """Unix time of the server process' start."""
 
 
 _Pick = tuple[str, Callable[[Seen], object]]

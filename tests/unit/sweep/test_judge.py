@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from probes.load.health import ClientHealth
+from probes.load.health import UNKNOWN_HEALTH, ClientHealth
 from probes.load.records import Ending
 from probes.load.shape import LengthShape
 from probes.sweep.assemble import assemble
@@ -79,6 +79,7 @@ VOID: dict[str, tuple[str, Callable[[], Evidence]]] = {
     "lag": ("client_limit", lambda: replace(evidence(), health=ClientHealth(101.0, 0.1))),
     "cpu": ("client_limit", lambda: replace(evidence(), health=ClientHealth(1.0, 0.95))),
     "dispatch": ("client_limit", lambda: replace(evidence(), health=ClientHealth(1.0, 0.1, 101.0))),
+    "health unknown": ("client_limit", lambda: replace(evidence(), health=UNKNOWN_HEALTH)),
     "stuck in the client": ("client_limit", lambda: with_late_sends()),
     "clients not filled": ("client_limit", lambda: with_late_launches()),
     "no token for a while": ("stalled", lambda: with_rates(*[RATE] * 5, 0, 0, 0, *[RATE] * 4)),
@@ -207,6 +208,20 @@ def with_command(restart: str) -> Evidence:
     return replace(given, arm=replace(given.arm, restart=restart))
 
 
+def with_start(seen_s: float, now_s: float) -> Evidence:
+    given = evidence()
+    pages = [replace(page, process_start_s=now_s) for page in given.readings]
+    return replace(
+        given,
+        seen=Seen(WHO, started_at_s=seen_s),
+        before=pages[0],
+        samples=tuple(pages[1:-1]),
+        start=pages[1],
+        end=pages[-2],
+        after=pages[-1],
+    )
+
+
 def with_history(tok_s: float) -> Evidence:
     """An earlier sweep that had this at the cell's concurrency, between two of its rungs."""
     points = tuple(CurvePoint("off", CLIENTS * x, tok_s * x, repeat) for x in (0.5, 2.0) for repeat in range(2))
@@ -226,6 +241,7 @@ def with_history(tok_s: float) -> Evidence:
         with_prompts(TOKENS - 1),
         with_rates(*[RATE] * 5, 0, 0, *[RATE] * 5),
         with_identity(),
+        with_start(1000.0, 1000.2),
         with_identity(version=None, model_root=None, max_model_len=None),
         with_rates(*(RATE * (1 + 0.1 * (-1) ** second) for second in range(12))),
         with_rates(*(RATE * (1 - 0.003 * second) for second in range(12))),
@@ -275,6 +291,7 @@ def with_a_stall() -> Evidence:
         (with_finish("length", 0.6), "capped"),
         (with_command("serve --x '{\"disable_by_batch_size\": 8}'"), "dead_flag"),
         (with_history(RATE / 0.92), "baseline_degraded"),
+        (with_start(1000.0, 1060.0), "restarted_before"),
     ],
 )
 def test_a_remark_does_not_void(given: Evidence, code: str) -> None:

@@ -135,7 +135,8 @@ def test_one_server_for_all_arms_is_not_refused_for_the_arm_it_is_now() -> None:
 
 
 def test_an_arm_that_came_up_is_looked_at() -> None:
-    up = check_up(RESTARTED, RESTARTED.arms[1], first_look(), ON, WHO)
+    up = check_up(RESTARTED, RESTARTED.arms[1], first_look(), replace(ON, process_start_s=70.0), WHO)
+    assert (up.of("k3").k, up.of("k3").started_at_s) == (3, 70.0)
     assert up.arm_k == {"off": None, "k3": 3}
     assert check_up(RESTARTED, RESTARTED.arms[0], up, OFF, WHO).arm_k == {"off": None, "k3": 3}
 
