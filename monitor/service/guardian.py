@@ -27,7 +27,8 @@ from monitor.service.restart_reach import target_from
 from probes.restart.journal import Journal, JournalError, failed_try
 from probes.restart.journal_file import JournalFile
 from probes.restart.paths import RestartPaths, paths_of_journal
-from probes.restart.put_back import NotPutBack, put_back
+from probes.restart.procs import identify_process, still_runs
+from probes.restart.put_back import NotPutBack, PutBack
 from probes.restart.steps import next_try_s
 from probes.values import Target
 
@@ -43,11 +44,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m monitor.service.guardian", description=__doc__)
     parser.add_argument("journal", type=Path)
     parser.add_argument("--once", action="store_true")
+    parser.add_argument("--hung-after-s", type=float, default=0.0, help="then a parent that still holds on is killed")
     arguments = parser.parse_args(argv)
     _obey_no_signal()
     setup_logging()
     paths = paths_of_journal(arguments.journal.absolute())
-    return _once(paths) if arguments.once else _watch(paths)
+    if arguments.once:
+        return _once(paths)
+    if arguments.hung_after_s:
+        _end_parent_after(arguments.hung_after_s)
+    return _watch(paths)
 
 
 def _obey_no_signal() -> None:
@@ -56,9 +62,24 @@ def _obey_no_signal() -> None:
         signal.signal(number, lambda _number, _frame: None)
 
 
+def _end_parent_after(hung_after_s: float) -> None:
+    """A sweep that is stopped or stuck holds its lock for ever; past all its limits it is as good as dead."""
+    sweep = identify_process(os.getppid())
+
+    def end(_number: int, _frame: object) -> None:
+        if still_runs(sweep):
+            log.error("event=sweep_hangs pid=%s after_s=%s: it is killed, and its server restored", *told)
+            os.kill(sweep.pid, signal.SIGKILL)
+
+    told = (sweep.pid, hung_after_s)
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, hung_after_s)
+
+
 def _watch(paths: RestartPaths) -> int:
     for tried in range(TRIES):
         with Lock(paths.lock).wait(_say_ready if tried == 0 else lambda: None):
+            signal.setitimer(signal.ITIMER_REAL, 0)
             if _attempt(paths):
                 return 0
         if not _sleep_until_due(paths):
@@ -85,7 +106,8 @@ def _attempt(paths: RestartPaths, *, at_once: bool = False) -> bool:
         if not at_once and next_try_s(journal, time.time()) > time.time():
             return False
         log.info("event=restoring endpoint=%s step=%s attempt=%d", paths.endpoint, journal.step, journal.attempts + 1)
-        asyncio.run(put_back(file, journal, _target(file, journal), paths.log, _note))
+        target, lost = _target(file, journal)
+        asyncio.run(PutBack(file, journal, target, paths.log, _note, lost).run())
     except (JournalError, NotPutBack) as error:
         log.error("event=not_restored endpoint=%s reason=%s", paths.endpoint, error)
         return False
@@ -93,16 +115,13 @@ def _attempt(paths: RestartPaths, *, at_once: bool = False) -> bool:
     return True
 
 
-def _target(file: JournalFile, journal: Journal) -> Target:
+def _target(file: JournalFile, journal: Journal) -> tuple[Target, str]:
     try:
-        target, lost = target_from(journal.orders.reach)
+        return target_from(journal.orders.reach)
     except ValueError as error:
         failed = failed_try(journal, str(error), time.time())
         file.write(failed)
         raise NotPutBack(str(error), failed) from error
-    if lost:
-        log.warning("event=restoring_without_keys endpoint=%s reason=%s", journal.orders.endpoint, lost)
-    return target
 
 
 def _sleep_until_due(paths: RestartPaths) -> bool:

@@ -25,10 +25,14 @@ class NoGuardian(Exception):
     """It could not be started or did not get ready; the message says where its words are."""
 
 
-def start_guardian(paths: RestartPaths, *, once: bool = False) -> subprocess.Popen[bytes]:
-    """A guardian of this journal. Raises NoGuardian."""
+def start_guardian(paths: RestartPaths, *, once: bool = False, hung_after_s: float = 0.0) -> subprocess.Popen[bytes]:
+    """A guardian of this journal; it ends this process should it hold the lock for longer than `hung_after_s`.
+
+    With `once` it tries once to restore, and nothing else. Raises NoGuardian.
+    """
     _going_on[:] = [one for one in _going_on if one.poll() is None]
-    command = [sys.executable, "-m", "monitor.service.guardian", str(paths.journal), *(["--once"] if once else [])]
+    command = [sys.executable, "-m", "monitor.service.guardian", str(paths.journal)]
+    command += ["--once"] if once else ["--hung-after-s", f"{hung_after_s:g}"]
     try:
         log = _open_log(paths.log)
         try:

@@ -30,7 +30,7 @@ from probes.restart.journal import Journal, JournalError, Step
 from probes.restart.journal_file import JournalFile
 from probes.restart.paths import restart_paths
 from probes.restart.proof import Expected, NotProven, prove_in_time
-from probes.restart.put_back import NotPutBack, put_back
+from probes.restart.put_back import LET_END_S, NotPutBack, PutBack
 from probes.restart.steps import owes_restart, what_is_owed
 from probes.scrape.scrape import Scraper
 from probes.sweep.plan import ArmPlan, SweepPlan
@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 
 TRIES = 2
 TRY_AGAIN_S = 2.0
+SLACK_S = 1800.0
+"""For what has no limit of its own: looks at the server, kills, a slow disk."""
 
 Tell = Callable[[str, str], None]
 """Takes a phase (`restart` or `restore`) and a note for people."""
@@ -138,7 +140,7 @@ class BringUp:
         target = arm_target(self._endpoint, live)
         orders = await orders_for(self._loaded, self._endpoint, self._probe, live, target, self._sweep_id)
         self._tell("restart", "starting the guardian")
-        self._guardian = start_guardian(self._paths)
+        self._guardian = start_guardian(self._paths, hung_after_s=self._longest_s())
         await until_ready(self._guardian, self._paths)
         journal = Journal(replace(orders, guardian_pid=self._guardian.pid), Step.BEGUN)
         self._write(journal)
@@ -177,7 +179,8 @@ class BringUp:
                 timeout_s=orders.start_timeout_s,
                 identify_s=orders.scrape_timeout_s,
             )
-        self._write(self._now.at(Step.UP, arm=arm.name))
+        shown_drafts, shown_k = proven.shown_drafts, proven.shown_k
+        self._write(self._now.at(Step.UP, arm=arm.name, shown_drafts=shown_drafts, shown_k=shown_k))
         log.info("event=arm_up endpoint=%s arm=%s drafted=%s", orders.endpoint, arm.name, proven.drafted)
 
     async def _command(self, command: str, journal: Journal, arm: str, target: Target) -> None:
@@ -207,8 +210,9 @@ class BringUp:
         for left in reversed(range(TRIES)):
             try:
                 journal = journal or self._file.read()
-                target, _ = target_from(journal.orders.reach)
-                await put_back(self._file, journal, target, self._paths.log, lambda note: self._tell("restore", note))
+                target, lost = target_from(journal.orders.reach)
+                work = PutBack(self._file, journal, target, self._paths.log, self._note, lost)
+                await work.run()
                 self._journal = None
                 return
             except NotPutBack as failed:
@@ -239,6 +243,15 @@ class BringUp:
             part_from(guardian)
         elif not await until_gone(guardian):
             log.warning("event=guardian_lingers pid=%s", guardian.pid)
+
+    def _longest_s(self) -> float:
+        """A sweep that still holds the server after this hangs: its budget, and twice all that restoring may take."""
+        probe = self._probe
+        back_s = LET_END_S + 2 * probe.hook_timeout_s + probe.start_timeout_s
+        return 60 * self._plan.max_minutes + TRIES * back_s + SLACK_S
+
+    def _note(self, words: str) -> None:
+        self._tell("restore", words)
 
     def _take_lock(self) -> None:
         if self._lock is not None:

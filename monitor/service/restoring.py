@@ -82,7 +82,10 @@ async def _restore(paths: RestartPaths, now_s: float, *, at_once: bool) -> Resto
     if not JournalFile(paths.journal).exists():
         return RestoreResult(paths.endpoint, paths.journal, Restoring.RESTORED, "")
     after = _look(paths)
-    return after if after.state is Restoring.IN_HAND else replace(after, state=Restoring.FAILED)
+    if after.state is Restoring.IN_HAND:
+        return after
+    reason = after.reason or f"the guardian ended with exit {guardian.returncode}; see {paths.log}"
+    return replace(after, state=Restoring.FAILED, reason=reason)
 
 
 def _look(paths: RestartPaths) -> RestoreResult:
@@ -92,7 +95,9 @@ def _look(paths: RestartPaths) -> RestoreResult:
     except JournalError as error:
         if not JournalFile(paths.journal).exists():
             return RestoreResult(paths.endpoint, paths.journal, Restoring.RESTORED, "")
-        return RestoreResult(paths.endpoint, paths.journal, Restoring.FAILED, str(error))
+        # Whoever may not read it (a screen of another user) cannot tell more than that somebody is at it.
+        state = Restoring.IN_HAND if held else Restoring.FAILED
+        return RestoreResult(paths.endpoint, paths.journal, state, str(error))
     reason = f"{journal.error}. Still to do: {what_is_owed(journal)}" if journal.error else ""
     return RestoreResult(
         endpoint=journal.orders.endpoint,

@@ -45,6 +45,7 @@ async def uninterrupted(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 def first_signal_only(what: str) -> Iterator[None]:
     """Inside, the first stop signal does what it did before and further ones do nothing: `what` says why, for people.
 
+    Ctrl-Z does nothing either.
     Elsewhere than in the main thread, and for signals without a handler, nothing changes.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -65,8 +66,11 @@ def first_signal_only(what: str) -> Iterator[None]:
         if callable(handler):
             kept[number] = handler
             signal.signal(number, once)
+    # Ctrl-Z would leave the server as it is for as long as nobody types `fg`.
+    stopping = signal.signal(signal.SIGTSTP, lambda _number, _frame: log.warning("event=not_suspended reason=%s", what))
     try:
         yield
     finally:
+        signal.signal(signal.SIGTSTP, stopping)
         for taken, before in kept.items():
             signal.signal(taken, before)

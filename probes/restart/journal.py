@@ -85,6 +85,9 @@ class Journal:
     step: Step
     arm: str | None = None
     """The arm of `restarting` and `up`."""
+    shown_drafts: bool | None = None
+    """Of `up`: whether that server showed speculative decoding; None where its page does not tell."""
+    shown_k: int | None = None
     hook: Proc | None = None
     """The command that was let go with this step."""
     commanded: bool = False
@@ -95,9 +98,11 @@ class Journal:
     error: str = ""
     """Why the last try failed."""
 
-    def at(self, step: Step, *, arm: str | None = None, hook: Proc | None = None) -> Self:
+    def at(
+        self, step: Step, *, arm: str | None = None, shown_drafts: bool | None = None, shown_k: int | None = None
+    ) -> Self:
         """The same journal one step on."""
-        return replace(self, step=step, arm=arm, hook=hook)
+        return replace(self, step=step, arm=arm, hook=None, shown_drafts=shown_drafts, shown_k=shown_k)
 
     def to_json(self) -> str:
         """One JSON object, for people too."""

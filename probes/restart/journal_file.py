@@ -20,6 +20,7 @@ class JournalFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._part = path.with_name(path.name + ".new")
 
     def exists(self) -> bool:
         """Whether something is left to do."""
@@ -27,7 +28,7 @@ class JournalFile:
 
     def write(self, journal: Journal) -> None:
         """Durable once it returns. Raises JournalError; the old content then still stands, or already the new."""
-        part = self.path.with_name(self.path.name + ".new")
+        part = self._part
         try:
             with contextlib.suppress(FileNotFoundError):
                 part.unlink()
@@ -73,6 +74,8 @@ class JournalFile:
         try:
             with contextlib.suppress(FileNotFoundError):
                 self.path.unlink()
+            with contextlib.suppress(OSError):  # a write that a kill cut short
+                self._part.unlink()
             self._sync_folder()
         except OSError as error:
             raise JournalError(f"{self.path} cannot be removed: {error.strerror or error}") from error

@@ -45,6 +45,16 @@ class Proven:
     drafted: bool | None
     """Whether the one completion was drafted for; None where the page does not tell."""
 
+    @property
+    def shown_drafts(self) -> bool | None:
+        """Whether speculative decoding is configured, as far as the server shows it."""
+        return True if self.identity.speculative_algorithm is not None else self.reading.speculation_configured
+
+    @property
+    def shown_k(self) -> int | None:
+        """Draft tokens per step where they are fixed; SGLang's may change by themselves."""
+        return self.reading.k if self.reading.engine_kind is EngineKind.VLLM else None
+
 
 class NotProven(Exception):
     """What is not as it should be."""
@@ -80,13 +90,22 @@ class Newness:
 
 
 async def prove_in_time(
-    target: Target, expected: Expected, scraper: Reads, before: Reading | None, *, timeout_s: float, identify_s: float
+    target: Target,
+    expected: Expected,
+    scraper: Reads,
+    before: Reading | None,
+    *,
+    timeout_s: float,
+    identify_s: float,
+    old_for_s: float | None = None,
 ) -> Proven:
     """Wait for a new process that proves to be the arm. Raises NotProven with the last thing that was wrong.
 
-    Gives up before `timeout_s` where a new process shows another arm for a while.
+    Gives up before `timeout_s` where a new process shows another arm for a while. After `old_for_s` the old process
+    will do too, if it proves to be the arm.
     """
-    end_s = time.monotonic() + timeout_s
+    began_s = time.monotonic()
+    end_s = began_s + timeout_s
     newness = Newness(before)
     wrong_since_s: float | None = None
     wait_s = POLL_S
@@ -95,7 +114,7 @@ async def prove_in_time(
             return await prove_now(target, expected, scraper, newness, identify_s=identify_s)
         except NotProven as problem:
             now_s = time.monotonic()
-            if problem.away:
+            if problem.away or (old_for_s is not None and now_s - began_s > old_for_s):
                 newness.nobody_there()
             wrong_since_s = (wrong_since_s or now_s) if problem.wrong else None
             if wrong_since_s is not None and now_s - wrong_since_s > WRONG_ARM_S:

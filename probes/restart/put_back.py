@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 LET_END_S = 60.0
 """Requests that are still in the system get so long, or `drain_s` if that is shorter, before the restart back."""
+OLD_FOR_S = 60.0
+"""A command that was to bring the live arm back is given so long to replace a server that looks like it already."""
 
 Note = Callable[[str], None]
 
@@ -41,30 +43,37 @@ class NotPutBack(Exception):
         """As it stands now, with this failure in it."""
 
 
-async def put_back(file: JournalFile, journal: Journal, target: Target, log_path: Path, note: Note) -> None:
-    """Do all that is owed and remove the journal. Raises NotPutBack with the journal kept and the failure in it.
+class PutBack:
+    """One try to do all that a journal owes."""
 
-    A journal that cannot be written any more (a full disk) does not stop it: the old one says enough.
-    """
-    work = _PutBack(file, journal, target, log_path, note)
-    try:
-        await work.run()
-    except Exception as error:
-        # Whatever goes wrong is a failed try: it must be seen, counted and tried again.
-        known = isinstance(error, HookFailed | NotProven | JournalError)
-        reason = str(error) if known else f"{type(error).__name__}: {error}"
-        raise NotPutBack(reason, work.failed(reason)) from error
-
-
-class _PutBack:
-    def __init__(self, file: JournalFile, journal: Journal, target: Target, log_path: Path, note: Note) -> None:
+    def __init__(
+        self, file: JournalFile, journal: Journal, target: Target, log_path: Path, note: Note, lost: str = ""
+    ) -> None:
+        """`lost` says which keys of the target could not be read here; it may be why a proof fails."""
         self._file = file
         self._journal = journal
         self._target = target
         self._log_path = log_path
         self._note = note
+        self._lost = lost
 
     async def run(self) -> None:
+        """Do it and remove the journal. Raises NotPutBack with the journal kept and the failure in it.
+
+        A journal that cannot be written any more (a full disk) does not stop it: the old one says enough.
+        """
+        try:
+            await self._run()
+        except Exception as error:
+            # Whatever goes wrong is a failed try: it must be seen, counted and tried again.
+            known = isinstance(error, HookFailed | NotProven | JournalError)
+            reason = str(error) if known else f"{type(error).__name__}: {error}"
+            if self._lost:
+                reason += f"; reached without its keys ({self._lost})"
+            self._keep(failed_try(self._journal, reason, time.time()))
+            raise NotPutBack(reason, self._journal) from error
+
+    async def _run(self) -> None:
         await self._end_leftover()
         if owes_restart(self._journal):
             if not (proof_may_suffice(self._journal) and await self._is_back()):
@@ -73,10 +82,6 @@ class _PutBack:
         if owes_after(self._journal):
             await self._after()
         self._file.remove()
-
-    def failed(self, reason: str) -> Journal:
-        self._keep(failed_try(self._journal, reason, time.time()))
-        return self._journal
 
     async def _end_leftover(self) -> None:
         left = self._journal.hook
@@ -118,6 +123,8 @@ class _PutBack:
                 scraper,
                 before,
                 timeout_s=orders.start_timeout_s,
+                # A command that finds the live arm running may well do nothing; then there will be no new process.
+                old_for_s=min(OLD_FOR_S, orders.start_timeout_s / 2),
                 identify_s=orders.scrape_timeout_s,
             )
 

@@ -19,13 +19,22 @@ def owes_after(journal: Journal) -> bool:
 
 
 def proof_may_suffice(journal: Journal) -> bool:
-    """Whether the live arm's command was the last to run, so that a proven server need not be restarted again.
+    """Whether a server that proves to be the live arm need not be restarted again.
 
-    It spares a server that a slow start, or a person, has put right since a failed try.
+    So it is where the live arm's command was the last to run well, and where the last arm was up and looked otherwise:
+    then a slow start, a person or a reboot has put it right. Not while an arm's command may still take effect.
     """
     if journal.step is Step.UP:
-        return journal.arm == journal.orders.live_arm
+        return journal.arm == journal.orders.live_arm or _looked_otherwise(journal)
     return journal.step is Step.RESTORING and journal.commanded
+
+
+def _looked_otherwise(journal: Journal) -> bool:
+    """Whether the arm that was up can be told from the live arm by its page."""
+    orders = journal.orders
+    if journal.shown_drafts is not None and journal.shown_drafts is not orders.drafts:
+        return True
+    return journal.shown_k is not None and orders.k is not None and journal.shown_k != orders.k
 
 
 def next_try_s(journal: Journal, now_s: float) -> float:

@@ -6,6 +6,7 @@ The sweep is a real process over a simulated server that its commands really clo
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ import pytest
 from monitor.service.restoring import Restoring, restore_orphans
 from probes.restart.journal_file import JournalFile
 from probes.restart.procs import identify_process, still_runs
+from tests.support.processes import running, specwatch_async
 from tests.support.restartable_sim import RestartSite, restart_site
 from tests.support.waiting import until
 
@@ -153,7 +155,7 @@ async def test_signals_while_it_restores_change_nothing(tmp_path: Path) -> None:
         await site.until_hanging("off")
         sweep.send_signal(signal.SIGTERM)
         await site.until_hanging("k3")
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        for number in (signal.SIGTERM, signal.SIGTSTP, signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
             sweep.send_signal(number)
         await until(lambda: (site.folder / "sweep.log").read_text().count("event=signal_ignored") >= 3)
         (site.folder / "go").touch()
@@ -175,3 +177,58 @@ async def test_a_guardian_obeys_no_signal_but_restores(tmp_path: Path) -> None:
         await sweep.wait()
         await put_right(site)
         assert (site.arm, site.hooks) == ("k3", BOTH)
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from monitor.service.guardian_process import start_guardian
+from monitor.service.locks import Lock
+from probes.restart.paths import restart_paths
+paths = restart_paths(Path(sys.argv[1]), "chat")
+Lock(paths.lock).acquire()
+start_guardian(paths, hung_after_s=0.5)
+time.sleep(600)
+"""
+
+
+async def test_a_sweep_that_hangs_past_all_its_limits_is_ended_and_its_server_restored(tmp_path: Path) -> None:
+    async with restart_site(tmp_path) as site:
+        site.config()
+        sweep = await drive(site, "off,k3", "up:off@after+guardian")
+        assert await sweep.wait() == -signal.SIGKILL
+        stuck = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", HOLDER, str(tmp_path / "specwatch.db"), cwd=ROOT
+        )
+        assert await stuck.wait() == -signal.SIGKILL
+        await put_right(site)
+        assert (site.arm, site.hooks) == ("k3", BOTH)
+
+
+async def test_a_whole_sweep_killed_in_the_middle_of_its_load_is_put_right(tmp_path: Path) -> None:
+    async with restart_site(tmp_path) as site:
+        site.config()
+        with running("sweep", "chat", "--now", cwd=tmp_path, log=tmp_path / "sweep.log") as sweep:
+            await until(lambda: site.arm == "off" and any(e.running for e in site.server.engines), WAIT_S)
+            sweep.kill()
+            sweep.wait()
+            await put_right(site)
+            assert (site.arm, site.starts, site.hooks) == ("k3", ["off", "k3"], BOTH)
+        code, out, err = await specwatch_async("stop", cwd=tmp_path)
+        assert code == 0, out + err
+
+
+async def test_a_whole_sweep_restarts_for_every_pass_and_restores(tmp_path: Path) -> None:
+    async with restart_site(tmp_path) as site:
+        site.config()
+        code, out, err = await specwatch_async("sweep", "chat", "--now", "--json", cwd=tmp_path)
+        assert code == 0, err
+        assert site.starts == ["off", "k3", "k3", "off", "k3"]
+        assert sorted({(cell["start"], cell["arm"]) for cell in json.loads(out)["cells"]}) == [
+            (0, "off"),
+            (1, "k3"),
+            (2, "k3"),
+            (3, "off"),
+        ]
+        assert (site.arm, site.hooks) == ("k3", BOTH)
+        await put_right(site)

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from monitor.service.sweep_plan import plan_for
 from monitor.store.db import open_store
 from probes.restart.journal import Step
 from probes.restart.journal_file import JournalFile
+from probes.restart.procs import identify_process, still_runs
 from probes.sweep.plan import ArmPlan
 from probes.sweep.watch import ForeignTraffic
 from tests.support.restartable_sim import RestartSite, restart_site
@@ -29,15 +30,14 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.slow
 
 BOTH = ["before", "after"]
+A_MOMENT_S = 0.6
+"""Servers whose starts lie closer together than half a second are taken for one."""
 
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[RestartSite]:
     async with restart_site(tmp_path) as made:
         yield made
-        for pid in made.processes():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
 
 
 @asynccontextmanager
@@ -48,6 +48,21 @@ async def arms_of(loaded: Loaded) -> AsyncIterator[tuple[BringUp, ArmPlan, ArmPl
         async with restart_arms(loaded, store, plan, probe_of(loaded.config, "chat")[1], 1) as bring_up:
             off, k3 = plan.arms
             yield bring_up, off, k3
+
+
+async def journal_of(site: RestartSite, loaded: Loaded) -> bytes:
+    """What the journal held while arm off was up, of a sweep that then ended well."""
+    async with arms_of(loaded) as (bring_up, off, _):
+        await bring_up(off)
+        kept = site.paths.journal.read_bytes()
+    await untouched_or_undone(site)
+    return kept
+
+
+def leave_behind(site: RestartSite, kept: bytes, mode: int = 0o600) -> None:
+    """As if the sweep had been killed then, with its guardian."""
+    site.paths.journal.write_bytes(kept)
+    site.paths.journal.chmod(mode)
 
 
 async def untouched_or_undone(site: RestartSite) -> None:
@@ -133,6 +148,15 @@ async def test_an_arm_that_cannot_be_started_ends_in_the_live_arm(site: RestartS
     await untouched_or_undone(site)
 
 
+async def test_a_command_that_finds_the_live_arm_running_need_not_start_it_anew(site: RestartSite) -> None:
+    loaded = site.config(off="exit 1", k3="echo running already", start_timeout_s=2.0)
+    with pytest.raises(RestartFailed, match="failed with exit 1"):
+        async with arms_of(loaded) as (bring_up, off, _):
+            await bring_up(off)
+    assert (site.starts, site.hooks) == ([], BOTH)
+    await untouched_or_undone(site)
+
+
 async def test_a_server_that_comes_up_as_another_arm_is_not_measured(site: RestartSite) -> None:
     site.wrong["off"] = "k1"
     with pytest.raises(RestartFailed, match="has speculative decoding configured, and arm off must not"):
@@ -199,6 +223,14 @@ async def test_a_server_that_somebody_has_put_right_is_not_restarted_again(site:
     assert (len(site.starts), site.arm, site.hooks) == (starts, "k3", BOTH)
 
 
+async def test_a_server_that_a_reboot_has_put_right_is_not_restarted_again(site: RestartSite) -> None:
+    loaded = site.config()
+    kept = await journal_of(site, loaded)
+    leave_behind(site, kept)
+    assert [one.state for one in await restore_orphans(loaded, time.time())] == [Restoring.RESTORED]
+    assert (site.starts, site.arm, site.hooks) == (["off", "k3"], "k3", [*BOTH, "after"])
+
+
 async def test_cancelling_does_not_cut_the_restoring_short(site: RestartSite) -> None:
     loaded = site.config(k3=site.hanging("k3", "./switch.sh k3"))
 
@@ -222,8 +254,9 @@ async def test_cancelling_does_not_cut_the_restoring_short(site: RestartSite) ->
 async def test_without_its_guardian_a_sweep_restarts_nothing_more(site: RestartSite) -> None:
     async with arms_of(site.config()) as (bring_up, off, k3):
         await bring_up(off)
-        os.kill(JournalFile(site.paths.journal).read().orders.guardian_pid, signal.SIGKILL)
-        await until(lambda: len(site.processes()) == 0)
+        guardian = identify_process(JournalFile(site.paths.journal).read().orders.guardian_pid)
+        os.kill(guardian.pid, signal.SIGKILL)
+        await until(lambda: not still_runs(guardian))
         with pytest.raises(RestartFailed, match="the guardian is dead"):
             await bring_up(k3)
     assert (site.starts, site.hooks) == (["off", "k3"], BOTH)
@@ -232,13 +265,9 @@ async def test_without_its_guardian_a_sweep_restarts_nothing_more(site: RestartS
 
 async def test_a_sweep_puts_right_what_an_earlier_one_left_before_it_begins(site: RestartSite) -> None:
     loaded = site.config()
-    kept = site.folder / "kept"
-    async with arms_of(loaded) as (bring_up, off, _):
-        await bring_up(off)
-        kept.write_bytes(site.paths.journal.read_bytes())
-    await untouched_or_undone(site)
-    kept.chmod(0o600)
-    kept.rename(site.paths.journal)
+    leave_behind(site, await journal_of(site, loaded))
+    site.server.set_faults(arm_k=0)
+    site.down_s = A_MOMENT_S
     async with arms_of(loaded) as (bring_up, off, _):
         await bring_up(off)
         assert site.starts == ["off", "k3", "k3", "off"]
@@ -248,11 +277,9 @@ async def test_a_sweep_puts_right_what_an_earlier_one_left_before_it_begins(site
 
 async def test_two_never_restore_at_once(site: RestartSite) -> None:
     loaded = site.config()
-    async with arms_of(loaded) as (bring_up, off, _):
-        await bring_up(off)
-        kept = site.paths.journal.read_bytes()
-    site.paths.journal.write_bytes(kept)
-    site.paths.journal.chmod(0o600)
+    leave_behind(site, await journal_of(site, loaded))
+    site.server.set_faults(arm_k=0)
+    site.down_s = A_MOMENT_S
     with Lock(site.paths.lock):
         assert [one.state for one in await restore_orphans(loaded, time.time())] == [Restoring.IN_HAND]
         with pytest.raises(RestartFailed, match="another process is at work"):
@@ -276,11 +303,7 @@ async def test_a_journal_that_is_none_is_loud(site: RestartSite) -> None:
 
 async def test_a_journal_that_others_may_write_is_never_run(site: RestartSite) -> None:
     loaded = site.config()
-    async with arms_of(loaded) as (bring_up, off, _):
-        await bring_up(off)
-        kept = site.paths.journal.read_bytes()
-    site.paths.journal.write_bytes(kept)
-    site.paths.journal.chmod(0o666)
+    leave_behind(site, await journal_of(site, loaded), 0o666)
     (left,) = await restore_orphans(loaded, time.time(), at_once=True)
     assert left.not_restored
     assert "is not trusted" in left.reason

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -162,7 +163,7 @@ class RestartSite:
 
 @asynccontextmanager
 async def restart_site(folder: Path) -> AsyncIterator[RestartSite]:
-    """A server in its live arm k3."""
+    """A server in its live arm k3; whatever a failed test leaves running is ended."""
     os.makedirs(folder, exist_ok=True)
     switch = folder / "switch.sh"
     switch.write_text(SWITCH)
@@ -178,3 +179,6 @@ async def restart_site(folder: Path) -> AsyncIterator[RestartSite]:
         with suppress(asyncio.CancelledError):
             await obeying
         await site.server.close()
+        for pid in site.processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
