@@ -1,4 +1,4 @@
-"""A sweep that sends what live traffic looks like: the servers count the lengths and the prefix hits that were wanted."""
+"""A sweep that sends what live traffic looks like: the servers count the lengths and prefix hits that were wanted."""
 
 from __future__ import annotations
 

@@ -64,6 +64,12 @@ def test_every_pass_brings_each_length_once() -> None:
     assert drawn[:8] != drawn[8:]
 
 
+def test_neither_prompts_nor_answers_come_in_waves_from_short_to_long() -> None:
+    drawn = list(islice(draw_lengths(SHAPE, 1, 4, 0), 8))
+    assert [prompt for prompt, _ in drawn] != list(SHAPE.prompt_tokens)
+    assert [answer for _, answer in drawn] != list(SHAPE.output_tokens)
+
+
 def test_long_prompts_do_not_always_have_long_answers() -> None:
     pairs = islice(draw_lengths(SHAPE, 1, 4, 0), 80)
     assert len({answer for prompt, answer in pairs if prompt == 8.0}) > 3
