@@ -65,7 +65,7 @@ def test_a_lone_client_hits_as_often_from_its_second_request_on(target: float, s
 def test_a_count_that_is_a_little_off_costs_no_block(chars_per_token: float) -> None:
     short = LengthShape(tuple(100.0 + n for n in range(32)), SHAPE.output_tokens, 1000.0)
     sent = texts(load_prompts(BUILTIN), form(0.35, short, chars_per_token))
-    assert hit_ratio(PrefixCache(10_000), sent) == pytest.approx(0.35, abs=0.02)
+    assert hit_ratio(PrefixCache(10_000), sent) == pytest.approx(0.35, abs=0.03)
 
 
 @pytest.mark.parametrize("tokens_hold", [3, 5])
