@@ -29,6 +29,8 @@ QUALIFIES = {
     "not_idle",
     "preemptions",
     "ramp_cut",
+    "rates_apart",
+    "restarted_before",
     "waiting",
 }
 """Codes that leave a cell valid; every other one voids it."""

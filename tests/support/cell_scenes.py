@@ -38,6 +38,8 @@ class Scene:
     spec: SimSpec = PLAIN
     faults: dict[str, Any] = field(default_factory=dict)
     """From before the sweep looked at the server."""
+    restarted: bool = False
+    """Between the sweep's first look and the cell."""
     later: Change | None = None
     later_at_s: float = MID_S
     speculative: bool = False
@@ -82,6 +84,8 @@ FAULTS: dict[str, Fault] = {
     "cut streams": Fault("errors", Scene(faults={"truncate_every": 4})),
     "no usage": Fault("no_usage", Scene(faults={"no_usage": True})),
     "usage lies": Fault("token_mismatch", Scene(faults={"usage_factor": 1.2}), Scene(faults={"usage_factor": 1.0})),
+    "rates lie": Fault("rates_apart", Scene(faults={"usage_factor": 1.2})),
+    "restarted before": Fault("restarted_before", Scene(restarted=True)),
     "restarts": Fault("counter_reset", Scene(later=lambda server: server.restart())),
     "upgraded": Fault("server_changed", Scene(later=_faults(version="0.27.0")), Scene(later=_faults(version="0.26.0"))),
     "another K": Fault("server_changed", _k3(later=_faults(arm_k=1)), _k3(later=_faults(arm_k=3))),

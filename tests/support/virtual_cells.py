@@ -37,7 +37,10 @@ async def look(scene: Scene) -> dict[str, dict[str, str]]:
         target = Target("t", server.url)
         scraper = Scraper(target, timeout_s=4.0, max_bytes=1_000_000)
         page = await scraper.read()
-        seen = Seen(await identify(target, timeout_s=4.0), page.cache_config, page.k)
+        seen = Seen(await identify(target, timeout_s=4.0), page.cache_config, page.k, page.process_start_s)
+        if scene.restarted:
+            await asyncio.sleep(1.0)
+            server.restart()
         side = asyncio.ensure_future(_beside(scene, server))
         try:
             measuring = asyncio.ensure_future(measure_cell(_job(scene, target, seen), scraper))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -37,9 +38,14 @@ def cell_job(name: str, the_arm: ArmPlan, clients: int, max_foreign: float, cell
 
 
 async def measure(
-    engine: FakeEngine, name: str = "off", clients: int = 3, max_foreign: float = 1.0, cell_s: float = 0.5
+    engine: FakeEngine,
+    name: str = "off",
+    clients: int = 3,
+    max_foreign: float = 1.0,
+    cell_s: float = 0.5,
+    workers: int | None = None,
 ) -> Cell:
-    job = cell_job(name, arm(name, engine.url), clients, max_foreign, cell_s)
+    job = replace(cell_job(name, arm(name, engine.url), clients, max_foreign, cell_s), workers=workers)
     scraper = Scraper(job.arm.target, timeout_s=4.0, max_bytes=1_000_000)
     try:
         return await measure_cell(job, scraper)
@@ -66,6 +72,17 @@ async def test_a_clean_half_second_cell_counts(name: str, k: int) -> None:
         assert cell.capped_share == 0
         assert cell.acceptance_length == (None if name == "off" else pytest.approx(2.0, abs=0.1))
         assert cell.requests == engine.finished
+        assert engine.open_streams == 0
+
+
+async def test_a_cell_can_be_carried_by_two_processes() -> None:
+    async with fake_engine(FakeEngine(step_s=0.02)) as engine:
+        cell = await measure(engine, workers=2)
+        assert codes(cell) == set(), cell.void
+        assert cell.client_workers == 2
+        assert cell.client_tokens == cell.server_tokens
+        assert (cell.loop_lag_p99_ms is None, cell.client_cpu_share is None) == (False, False)
+        assert len({str(body["prompt"]) for body in engine.requests}) == len(engine.requests) >= cell.requests > 3
         assert engine.open_streams == 0
 
 
