@@ -129,6 +129,7 @@ class ClosedLoop:
     def stop_launching(self) -> None:
         """Let running requests end and start no new one."""
         self._stopping.set()
+        self._requests.stop()
 
     async def drain(self, timeout_s: float) -> int:
         """Wait for running requests, then cut off the rest; gives how many were cut off."""
@@ -154,7 +155,7 @@ class ClosedLoop:
             await asyncio.wait([wire.lost for wire in wires], timeout=CLOSE_S)
 
     async def _cancel(self) -> None:
-        self._stopping.set()
+        self.stop_launching()
         running = [task for task in self._tasks if not task.done()]
         for task in running:
             task.cancel()

@@ -127,7 +127,7 @@ def _events(block: bytes) -> Iterator[dict[str, Any]]:
 
 def _json(payload: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(payload)
+        value = json.loads(payload.decode())  # bytes would have their encoding guessed
     except ValueError:
         raise StreamFault("an event of the stream is not JSON") from None
     if not isinstance(value, dict):
