@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from probes.crossover.capacity import KV_FULL
 from probes.sweep.evidence import Evidence
 from probes.sweep.totals import in_system
 from probes.values import Cell, Reason
 
-KV_FULL = 0.90
 PREEMPTED_SHARE = 0.01
 """Preemptions per finished request above which the KV space, not the ladder, sets the running batch."""
 WAITING_SHARE = 0.10

@@ -94,9 +94,9 @@ FAULTS: dict[str, Fault] = {
         "prefix_hits",
         Scene(
             replace(PLAIN, prefix_caching=False),
-            load=LoadSpec(max_tokens=128, prefix_hit_target=0.7, chars_per_token=4.0),
+            load=LoadSpec(max_tokens=128, prefix_hit_target=0.3, chars_per_token=4.0),
         ),
-        Scene(load=LoadSpec(max_tokens=128, prefix_hit_target=0.7, chars_per_token=4.0)),
+        Scene(load=LoadSpec(max_tokens=128, prefix_hit_target=0.3, chars_per_token=4.0)),
     ),
     "short foreign requests": Fault("foreign_traffic", Scene(faults={"foreign_per_request": 1})),
     "foreign users": Fault(BROKE_OFF, Scene(later=_faults(foreign_clients=3)), Scene(later=_faults(foreign_clients=1))),
