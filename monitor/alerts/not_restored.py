@@ -41,7 +41,7 @@ def advance(
             evaluated_at_s=now_s,
         )
         return begun, _firing(begun, left, pool, now_s, 0)
-    seen = replace(state, evaluated_at_s=max(now_s, state.firing_since_s))
+    seen = replace(state, evaluated_at_s=now_s)
     told = _hours(state.firing_since_s, state.evaluated_at_s)
     due = _hours(state.firing_since_s, now_s)
     return seen, _firing(seen, left, pool, now_s, due) if due > told else None

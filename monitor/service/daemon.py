@@ -110,6 +110,7 @@ class Daemon:
             if not self._failure:
                 await self._flush()
                 settle_dead_sweeps(self._store, self._clock())
+                await self._last_words()
             self._exporter.stop()
             for channel in self._channels.values():
                 await channel.aclose()
@@ -210,6 +211,13 @@ class Daemon:
         states = {**states, **tell_not_restored(self._config, self._store, left, now_s)}
         deliveries = recent_deliveries(self._store, 200)
         self._exporter.update(statuses, states, deliveries, now_s, [one.endpoint for one in left])
+
+    async def _last_words(self) -> None:
+        """A sweep that ended with us may have left its server; nobody else would tell of it."""
+        left = unrestored(self._config, self._store.path, watched=False)
+        if left:
+            tell_not_restored(self._config, self._store, left, self._clock())
+            await self._deliver()
 
     async def _restore(self) -> None:
         """Put back what dead sweeps left; may take as long as a server takes to start."""

@@ -138,6 +138,25 @@ async def test_a_daemon_that_is_told_to_end_first_sees_the_server_put_back(tmp_p
         assert newest(site).outcome == "aborted"
 
 
+async def test_a_daemon_that_ends_with_a_server_not_put_back_still_says_so(tmp_path: Path) -> None:
+    async with restart_site(tmp_path) as site, WebhookSink() as sink:
+        site.config(k3=BREAKABLE)
+        add_channel(site, sink)
+        (tmp_path / "broken").touch()
+        with running("serve", cwd=tmp_path, log=tmp_path / "serve.log") as daemon:
+            await until(lambda: holder_of(daemon_lock_path(tmp_path / "specwatch.db")), "the daemon")
+            asked = asyncio.create_task(specwatch_async("sweep", "chat", "--now", cwd=tmp_path))
+            await until(lambda: site.arm == "off" or None, "a restarted server")
+            daemon.send_signal(signal.SIGTERM)
+            await until(lambda: daemon.poll() is not None, "the daemon's end")
+            code, _, err = await asked
+        assert code == 7, err
+        assert [body["status"] for body in sink.bodies] == ["firing"]
+        (tmp_path / "broken").unlink()
+        assert (await specwatch_async("stop", cwd=tmp_path))[0] == 0
+        await until(lambda: site.processes() == [], "the guardian's end")
+
+
 def kill_all(site: RestartSite, sweep_pid: int) -> None:
     """The sweep, its guardian and its command at one blow, as a machine that goes down."""
     for pid in {sweep_pid, *site.processes()}:

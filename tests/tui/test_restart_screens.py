@@ -8,6 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from monitor.tui.view import View, active_item, firing_id
+from monitor.tui.words import alert_note
 from tests.support.pictures import TextScreen
 from tests.support.scene_restarts import REASON, in_phase, not_restored
 from tests.support.scenes import firing
@@ -57,3 +58,11 @@ def test_each_of_two_alerts_of_one_endpoint_is_acknowledged_for_itself() -> None
     assert firing_id(replace(view, alert=loud)) == "b1"
     assert firing_id(replace(view, alert="event:b1.1:firing")) == "b1"
     assert firing_id(View(firing(), tab="alerts", alert="active:chat-a")) == "a1"
+
+
+def test_a_server_that_was_not_put_back_is_no_alert_about_its_load() -> None:
+    seen = not_restored()
+    only_loud = replace(seen, alerts=tuple(a for a in seen.alerts if a.rule == "not_restored"), unrestored=())
+    view = View(only_loud)
+    status = next(s for s in seen.endpoints if s.name == "chat-a")
+    assert alert_note(view, status) == "The alert rule counts: the whole band is under the tolerated loss."

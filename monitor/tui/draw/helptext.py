@@ -56,6 +56,7 @@ def sweep_question(view: View) -> tuple[str, ...]:
     servers = ", ".join(status.name for status in view.snapshot.endpoints if status.pool == pool) or pool
     last = next((sweep for sweep in view.snapshot.sweeps if sweep.pool == pool and sweep.outcome == "measured"), None)
     size = _size(last.plan) if last is not None else ""
+    restarts = last is not None and bool(last.plan.get("restarts"))
     took = (
         f"Sweep {last.id} took {fmt.age(last.ended_at_s - last.started_at_s)}{size}; this one goes by today's config."
         if last is not None and last.ended_at_s is not None
@@ -64,6 +65,7 @@ def sweep_question(view: View) -> tuple[str, ...]:
     return (
         f"Run a sweep of {pool} now?",
         f"It sends closed-loop load, up to the top of the ladder, to every arm of {pool}. {took}",
+        *(("It restarts the server into each arm and back: nobody is served meanwhile.",) if restarts else ()),
         f"Real users of these servers ({servers}) share them with that load and will see higher latency.",
         "The gate still applies: it refuses outside the window or with live load, and the sweep stops by itself when "
         f"foreign traffic arrives. {pool} is not judged and raises no alert meanwhile.",
@@ -80,9 +82,11 @@ def abort_question(view: View) -> tuple[str, ...]:
     """What an abort does."""
     sweep = view.running_sweep
     progress = sweep.progress if sweep is not None else None
+    restarts = sweep is not None and bool(sweep.plan.get("restarts"))
     done = f" ({progress.done_cells} of {progress.total_cells} cells done)" if progress is not None else ""
     return (
         f"Abort the sweep of {view.pool}?",
-        f"Its load stops within seconds{done}. Cells measured so far are kept, but it gives no new crossover.",
+        f"Its load stops within seconds{done}. It gives no new crossover; the next sweep goes on with its cells.",
+        *(("Its server is put back to the live arm, which takes as long as that takes to start.",) if restarts else ()),
         "The crossover of before stays in force until it expires.",
     )
