@@ -13,7 +13,7 @@ from monitor.commands.plan_cost import SweepCost
 from monitor.config.model import ArmConfig, EndpointConfig, ProbeConfig
 from monitor.config.times import minutes_left, parse_window, zone
 from probes.http import PROBE_USER_AGENT
-from probes.load.prompts import BUILTIN
+from probes.load.prompts import BUILTIN, load_prompts
 from probes.sweep.plan import STREAM_TOK_S_UPPER, SweepPlan
 
 SCHEMA = 1
@@ -112,7 +112,10 @@ def _clients(plan: SweepPlan) -> list[str]:
 
 def _sends(plan: SweepPlan) -> list[str]:
     load = plan.load
-    texts = "the built-in texts" if load.prompts == BUILTIN else f"the prompts of {load.prompts}"
+    texts = f"the prompts of {load.prompts}"
+    if load.prompts == BUILTIN:
+        kinds = ", ".join(f"{number} {kind}" for kind, number in load_prompts(BUILTIN).kinds.items())
+        texts = f"the built-in texts ({kinds})"
     lengths = "as long as they are"
     if load.shape is not None:
         lengths = f"lengths as in {load.shape.requests:.0f} requests of live traffic"

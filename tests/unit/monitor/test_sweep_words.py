@@ -92,7 +92,10 @@ def test_what_is_configured_shows_in_the_plan(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("load", "words"),
     [
-        (LoadSpec(), "the built-in texts, as long as they are, nothing of it from the prefix cache"),
+        (
+            LoadSpec(),
+            "13 extract), as long as they are, nothing of it from the prefix cache",
+        ),
         (
             LoadSpec("own.jsonl", prefix_hit_target=0.4),
             "the prompts of own.jsonl, as long as they are, 40% of the prompt tokens from the prefix cache",
