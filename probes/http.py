@@ -46,7 +46,6 @@ def make_ssl_context(target: Target) -> ssl.SSLContext:
 def make_client(
     *,
     timeout_s: float,
-    read_timeout_s: float | None = None,
     ssl_context: ssl.SSLContext | None = None,
     user_agent: str = USER_AGENT,
     max_connections: int = 4,
@@ -54,10 +53,11 @@ def make_client(
 ) -> AsyncClient:
     """A client that ignores proxy variables (a probe must reach the worker it names) and never follows redirects.
 
-    One pooled client slows down quadratically above about 8 streams (httpcore 1.0.9); load uses one client a stream.
+    One pooled client slows down quadratically above about 8 streams (httpcore 1.0.9); load has its own transport
+    (`probes.load.wire`).
     """
     return AsyncClient(
-        timeout=httpx.Timeout(timeout_s, read=read_timeout_s or timeout_s),
+        timeout=httpx.Timeout(timeout_s),
         verify=ssl_context if ssl_context is not None else True,
         trust_env=False,
         follow_redirects=False,

@@ -13,6 +13,7 @@ from probes.load.client import Client
 from probes.load.health import ClientHealth, HealthWatch
 from probes.load.ready import WHOLE, ReadyRequests, Share, Source
 from probes.load.records import RequestRecord
+from probes.load.sockets import allow_sockets
 from probes.load.tally import Tally
 from probes.load.wire.address import parse_address
 from probes.load.wire.connect import ConnectFault, Connector, tls_context
@@ -58,6 +59,7 @@ class ClosedLoop:
         share: Share = WHOLE,
     ) -> None:
         head, connector = way_to(target, mono)
+        allow_sockets(clients)
         self._mono = mono
         self._tally = Tally()
         self._health = HealthWatch(mono)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import resource
 import socket
 import time
 from collections.abc import Callable
@@ -284,6 +286,26 @@ async def test_connections_that_never_carried_a_request_are_closed_too() -> None
         await until(lambda: len(left) == 8)
     assert set(left) == {b""}
     assert loop.records == []
+
+
+async def test_a_low_limit_of_open_files_is_raised_or_said_in_words() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        async with LoopbackServer(script([HANG])) as server:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, hard))
+            loop = ClosedLoop(Target("t", server.url), Numbers(), 60)
+            await loop.warm()
+            await until(lambda: server.connections == 60)
+            await loop.aclose()
+
+            late = one_client(server.url)
+            lowest_free = os.dup(0)
+            os.close(lowest_free)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+            (record,) = await records_of(late)
+            assert "raise its limit of open files (ulimit -n)" in record.error
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 async def test_a_name_is_tried_at_all_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:

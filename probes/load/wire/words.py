@@ -5,6 +5,7 @@ Opens nothing.
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 
@@ -32,6 +33,8 @@ def _cause(error: BaseException, where: str) -> str:
         return _tls_cause(error, where)
     if isinstance(error, socket.gaierror):
         return f"the host of {where} cannot be resolved ({error.strerror}); check the name in url"
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return "this machine lets the load open no more sockets; raise its limit of open files (ulimit -n)"
     if isinstance(error, ConnectionRefusedError):
         return f"nothing listens at {where}; check that the server runs and the port in url"
     if isinstance(error, ConnectionResetError | BrokenPipeError):
