@@ -87,7 +87,7 @@ def make_load(
     `source` makes the sequence of requests and must be picklable (a `functools.partial` of a class is): every process
     makes its own and takes its share of the one sequence. Raises as `ClosedLoop` does.
     """
-    processes = process_count(clients, workers, os.cpu_count() or 1)
+    processes = process_count(clients, workers, _cores())
     if processes == 1:
         return ClosedLoop(target, source(), clients, mono)
     return WorkerLoop(target, source, clients, processes)
@@ -98,3 +98,11 @@ def process_count(clients: int, asked: int | None, cores: int) -> int:
     if asked is not None:
         return max(1, min(asked, clients))
     return max(1, min(-(-clients // STREAMS_PER_PROCESS), cores - 1))
+
+
+def _cores() -> int:
+    """That this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1

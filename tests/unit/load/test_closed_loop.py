@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from itertools import pairwise
 
 import pytest
@@ -12,7 +11,6 @@ from probes.load.closed_loop import ClosedLoop
 from probes.load.prompts import parse_prompts
 from probes.load.records import Ending
 from probes.load.request import RequestSource, Sampling, Series
-from probes.load.stream import Flight, StreamFault
 from probes.values import Target
 from tests.support.fake_engine import FakeEngine, Faults, fake_engine
 from tests.support.waiting import until
@@ -135,51 +133,3 @@ async def test_an_unreachable_server_is_an_error_not_a_crash() -> None:
     loop = make_loop(engine, 1)
     await run_until_records(loop, 1)
     assert loop.records[0].error.startswith("connection failed")
-
-
-@pytest.mark.parametrize("odd", [b"[1]", b'{"choices": "x"}', b'{"choices": [7], "usage": 3}', b"nonsense"])
-def test_an_odd_stream_is_an_error_in_words(odd: bytes) -> None:
-    def fault() -> str | None:
-        flight = Flight(0, 0, 0.0, chat=True)
-        try:
-            read(flight, b"data: " + odd + b"\n\n", 1.0)
-        except StreamFault as found:
-            return str(found)
-        return flight.finished()
-
-    assert re.search(r"not JSON|not a JSON object|ended before the answer", fault() or "")
-
-
-def read(flight: Flight, chunk: bytes, at_s: float) -> None:
-    flight.seen_s = at_s
-    flight.read(chunk)
-
-
-def test_a_chat_streams_first_token_is_not_its_role_event() -> None:
-    flight = Flight(0, 0, 0.0, chat=True)
-    read(flight, b'data: {"choices": [{"delta": {"role": "assistant", "content": ""}}]}\n\n', 1.0)
-    read(flight, b'data: {"choices": [{"delta": {"reasoning_content": "hm"}}]}\n\n', 2.0)
-    read(
-        flight,
-        b'data: {"choices": [{"delta": {"content": "\\"error\\" is a word"}, "finish_reason": "stop"}]}\n\n',
-        3.0,
-    )
-    read(
-        flight, b'data: {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 9}}\n\ndata: [DONE]\n\n', 4.0
-    )
-    flight.finished()
-    assert (flight.first_s, flight.last_s, flight.seen_s) == (2.0, 3.0, 4.0)
-    assert (flight.prompt_tokens, flight.output_tokens, flight.finish) == (5, 9, "stop")
-
-
-def test_usage_may_ride_on_the_last_token() -> None:
-    flight = Flight(0, 0, 0.0, chat=False)
-    event = b'{"choices": [{"text": "", "finish_reason": "length"}], "usage": {"completion_tokens": 2}}'
-    read(flight, b'data: {"choices": [{"text": "a"}], "usage": null}\n\ndata: ' + event + b"\n\n", 1.0)
-    flight.finished()
-    assert (flight.output_tokens, flight.last_s) == (2, 1.0)
-
-
-def test_finish_reason_error_is_an_error() -> None:
-    with pytest.raises(StreamFault, match="finish reason error"):
-        read(Flight(0, 0, 0.0, chat=False), b'data: {"choices": [{"text": "", "finish_reason": "error"}]}\n\n', 1.0)
