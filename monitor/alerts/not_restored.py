@@ -67,8 +67,8 @@ def _firing(state: AlertState, left: Unrestored, pool: str, now_s: float, hours:
         f"Since: {_utc(since_s)}; {left.attempts} tries have failed.",
         "What to do:",
         f"- `specwatch stop {name}` tries again at once and says what hinders",
-        f"- or start {arm} by hand as its `restart` command does, and undo what `before` did; specwatch then proves it "
-        "and closes this alert by itself",
+        f"- where you have started {arm} by hand, run it all the same: it proves what runs, undoes what `before` did "
+        "and closes this alert",
         "specwatch goes on trying meanwhile, and repeats this message every hour.",
         f"Journal: {left.journal}",
     ]

@@ -92,7 +92,7 @@ def readings(site: Site) -> list[object]:
         return list(store.rows("SELECT 1 FROM scrapes"))
 
 
-async def test_a_sweep_that_was_stopped_is_gone_on_with_where_it_stopped(site: Site) -> None:
+async def test_a_killed_sweep_is_gone_on_with_where_it_stopped(site: Site) -> None:
     short(site)
     with running("sweep", "chat-8b", "--now", cwd=site.folder, log=site.folder / "sweep.log") as sweep:
 
@@ -104,16 +104,14 @@ async def test_a_sweep_that_was_stopped_is_gone_on_with_where_it_stopped(site: S
                 return len(load_cells(store, found[0].id)) >= 4
 
         await until(measured, "four cells")
-        code, out, _ = await specwatch_async("stop", cwd=site.folder)
-        assert code == 0, out
-        assert await until(lambda: sweep.poll(), "the sweep's end", 20) == 4
-    (broken,) = sweeps(site)
-    assert (broken.outcome, broken.ended_by) == ("aborted", "stop")
+        sweep.kill()
+        sweep.wait()
     code, out, err = await specwatch_async("sweep", "chat-8b", "--now", cwd=site.folder)
     assert code == 0, out + err
-    assert f"went on with sweep {broken.id}" in out
-    newest = sweeps(site)[0]
+    newest, broken = sweeps(site)
+    assert broken.outcome == "died"
     assert newest.resumes == broken.id
+    assert f"went on with sweep {broken.id}" in out
     with site.store() as store:
         before, after = load_cells(store, broken.id), load_cells(store, newest.id)
     carried = [cell for cell in after if cell.started_at_s < newest.started_at_s]
@@ -123,3 +121,26 @@ async def test_a_sweep_that_was_stopped_is_gone_on_with_where_it_stopped(site: S
     assert isinstance(tokens, int)
     assert tokens > sum(cell.server_tokens or 0.0 for cell in carried)
     assert len({(cell.arm, cell.rung, cell.repeat) for cell in after if cell.valid}) == 8
+
+
+async def test_a_sweep_gives_way_to_users_and_goes_on_when_they_are_gone(site: Site) -> None:
+    short(site)
+    with running("sweep", "chat-8b", "--now", cwd=site.folder, log=site.folder / "sweep.log") as sweep:
+
+        def in_phase(phase: str) -> bool:
+            found = sweeps(site)
+            progress = found[0].progress if found else None
+            return progress is not None and progress.phase == phase
+
+        await until(lambda: in_phase("cells"), "the first cell")
+        site.off.traffic.set_clients(4)
+        await until(lambda: in_phase("backoff"), "a sweep that gives way")
+        # Only the users' own requests are on the servers now.
+        await until(lambda: site.in_system() <= 4, "closed streams", 10)
+        site.off.traffic.set_clients(0)
+        assert await until(lambda: sweep.poll() is not None, "the sweep's end", 90)
+    (swept,) = sweeps(site)
+    assert (swept.outcome, swept.exit_code) == ("measured", 0)
+    backoffs = swept.tally["backoffs"]
+    assert isinstance(backoffs, int)
+    assert backoffs >= 1
