@@ -113,9 +113,11 @@ def test_nothing_outgrows_what_the_server_takes() -> None:
                 assert answer >= 1
 
 
-def test_own_prompts_are_sent_as_they_are_whatever_live_traffic_looks_like() -> None:
+def test_own_prompts_are_sent_as_they_are_and_only_their_answers_are_shaped() -> None:
     source = RequestSource(PROMPTS, "m", Sampling(512), Series("n", 1, 4, 0, order=0), Form(SHAPE))
-    assert {json.loads(source.next()[2].content)["prompt"][9:] for _ in range(10)} == {f"p{n}" for n in range(10)}
+    sent = [json.loads(source.next()[2].content) for _ in range(32)]
+    assert {body["prompt"][9:] for body in sent} == {f"p{n}" for n in range(10)}
+    assert sorted(body["max_tokens"] for body in sent) == [min(512, round(n)) for n in SHAPE.output_tokens]
 
 
 def test_what_is_passed_over_is_what_another_process_sends() -> None:
