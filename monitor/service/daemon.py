@@ -222,7 +222,8 @@ class Daemon:
     async def _restore(self) -> None:
         """Put back what dead sweeps left; may take as long as a server takes to start."""
         try:
-            found = await restore_orphans(self._loaded, self._clock())
+            # A start may be a reboot or a repair: whatever failed before is tried again without waiting.
+            found = await restore_orphans(self._loaded, self._clock(), at_once=not self._looked.is_set())
         finally:
             self._looked.set()
         for one in found:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+import subprocess
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +17,11 @@ from probes.restart.journal import JournalError
 from probes.restart.journal_file import JournalFile
 from probes.restart.paths import RestartPaths, journals_beside
 from probes.restart.steps import next_try_s, what_is_owed
+
+log = logging.getLogger(__name__)
+
+IN_UNIT = "INVOCATION_ID"
+"""Set by systemd in a unit: when its main process ends, all others of the unit are killed."""
 
 
 class Restoring(StrEnum):
@@ -52,7 +60,8 @@ async def restore_orphans(loaded: Loaded, now_s: float, *, at_once: bool = False
     """Restore every journal that no living process holds; one result per journal beside the store.
 
     After a failed try the next waits longer each time; `at_once` does not wait. May take as long as a server takes to
-    start. Cancelling it leaves the restoring to a process of its own, which goes on.
+    start. Cancelling it leaves the restoring to a process of its own, which goes on; under systemd, where that process
+    would be ended with this one, the cancellation waits for it.
     """
     found = journals_beside(loaded.store_path)
     return list(await asyncio.gather(*(_restore(paths, now_s, at_once=at_once) for paths in found)))
@@ -74,10 +83,14 @@ async def _restore(paths: RestartPaths, now_s: float, *, at_once: bool) -> Resto
     except (JournalError, NoGuardian) as error:
         return replace(seen, state=Restoring.FAILED, reason=str(error))
     try:
-        while guardian.poll() is None:  # noqa: ASYNC110 - it is a process, and tells nobody
-            await asyncio.sleep(POLL_S)
+        await _end_of(guardian)
     except asyncio.CancelledError:
-        part_from(guardian)
+        try:
+            if IN_UNIT in os.environ:
+                log.warning("event=stop_waits endpoint=%s reason=its server is being put back", paths.endpoint)
+                await _end_of(guardian)
+        finally:
+            part_from(guardian)
         raise
     if not JournalFile(paths.journal).exists():
         return RestoreResult(paths.endpoint, paths.journal, Restoring.RESTORED, "")
@@ -86,6 +99,11 @@ async def _restore(paths: RestartPaths, now_s: float, *, at_once: bool) -> Resto
         return after
     reason = after.reason or f"the guardian ended with exit {guardian.returncode}; see {paths.log}"
     return replace(after, state=Restoring.FAILED, reason=reason)
+
+
+async def _end_of(guardian: subprocess.Popen[bytes]) -> None:
+    while guardian.poll() is None:  # noqa: ASYNC110 - it is a process, and tells nobody
+        await asyncio.sleep(POLL_S)
 
 
 def _look(paths: RestartPaths) -> RestoreResult:

@@ -275,6 +275,35 @@ async def test_a_sweep_puts_right_what_an_earlier_one_left_before_it_begins(site
     await untouched_or_undone(site)
 
 
+@pytest.mark.parametrize("in_unit", [False, True])
+async def test_stopping_whoever_restores_does_not_stop_the_restoring(
+    site: RestartSite, in_unit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on by itself; where systemd would kill it with us, the stop waits for it."""
+    monkeypatch.delenv("INVOCATION_ID", raising=False)
+    after = "echo after >> hooks"
+    loaded = site.config(after=f"if [ -e again ]; then {site.hanging('after', after)}; else {after}; fi")
+    leave_behind(site, await journal_of(site, loaded))
+    (site.folder / "again").touch()
+    if in_unit:
+        monkeypatch.setenv("INVOCATION_ID", "0")
+    restoring = asyncio.create_task(restore_orphans(loaded, time.time()))
+    await site.until_hanging("after")
+    restoring.cancel()
+    if not in_unit:
+        with pytest.raises(asyncio.CancelledError):
+            await restoring
+    assert [one.state for one in journals_left(loaded.store_path)] == [Restoring.IN_HAND]
+    (site.folder / "go").touch()
+    if in_unit:
+        with pytest.raises(asyncio.CancelledError):
+            await restoring
+        assert not site.paths.journal.exists()
+    await until(lambda: not site.paths.journal.exists())
+    assert (site.arm, site.hooks) == ("k3", [*BOTH, "after"])
+    await until(lambda: site.processes() == [])
+
+
 async def test_two_never_restore_at_once(site: RestartSite) -> None:
     loaded = site.config()
     leave_behind(site, await journal_of(site, loaded))
