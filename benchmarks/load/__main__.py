@@ -86,7 +86,8 @@ def sample(mock: Mock, scene: Scene, client: Client, number: int, cores: Sequenc
         processes=scene.processes,
         every_chunk=scene.every_chunk,
     )
-    mine: Collection[int] = cores[:2] if scene.processes > 1 else cores[1:2]
+    # With a core to spare for each process the server has one to itself; on two cores it shares with the first.
+    mine: Collection[int] = cores[1 : 1 + scene.processes] if len(cores) > scene.processes else cores
     seen = client.measure(job, mine)
     row = make_row(seen, parse_log(mock.log()))
     late_us = mock.stats()["late_mean_us"]
