@@ -20,7 +20,7 @@ class ClientHealth:
     """How the measuring process did over the window."""
 
     lag_p99_ms: float | None
-    """Event-loop lag: how late a 10 ms timer fired. In short windows the second largest sample."""
+    """Event-loop lag: how late a timer due every 10 ms fired. In short windows the second largest sample."""
     cpu_share: float | None
     """CPU time of the loop's thread over wall time; the busiest process's where there are several."""
     dispatch_p99_ms: float | None = None
@@ -37,7 +37,7 @@ class LoopSample:
     start_s: float
     end_s: float
     lags_s: tuple[float, ...]
-    """How late each 10 ms timer fired."""
+    """How late a timer due every 10 ms fired, those that a stall swallowed included."""
     cpu_s: float
     """CPU time of the loop's thread."""
 
@@ -79,8 +79,16 @@ class LoopWatch:
         self._handle = asyncio.get_running_loop().call_later(TICK_S, self._tick)
 
     def _tick(self) -> None:
-        self._lags_s.append(max(0.0, self._mono() - self._due_s))
+        self._lags_s.extend(ticks_of(self._mono() - self._due_s))
         self._arm()
+
+
+def ticks_of(lag_s: float) -> list[float]:
+    """Lags of a late tick and of those that should have fired meanwhile.
+
+    A stall of a second is one late tick but a hundred missed ones; counted once it would hide below any percentile.
+    """
+    return [max(0.0, lag_s), *(lag_s - missed * TICK_S for missed in range(1, int(lag_s / TICK_S) + 1))]
 
 
 class HealthWatch:

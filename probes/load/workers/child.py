@@ -47,10 +47,12 @@ class _Worker:
     async def obey(self, orders: asyncio.StreamReader) -> None:
         """Until the parent closes the pipe or dies; what takes long runs beside the listening."""
         self._watch.start()
-        doing = [asyncio.create_task(self._warm()), asyncio.create_task(self._report_for_ever())]
+        warming = asyncio.create_task(self._warm())
+        doing = [warming, asyncio.create_task(self._report_for_ever())]
         try:
             while (order := await read_message(orders)) is not None:
                 if isinstance(order, Start):
+                    await _ended(warming)  # it would open connections under the requests
                     self._load.start(order.spread_s, order.offset_s)
                 elif isinstance(order, Stop):
                     self._load.stop_launching()
@@ -59,10 +61,7 @@ class _Worker:
         finally:
             self._watch.stop()
             for task in doing:
-                task.cancel()
-            for task in doing:
-                with suppress(asyncio.CancelledError):
-                    await task
+                await _ended(task)
 
     async def _warm(self) -> None:
         await self._load.warm()
@@ -96,3 +95,10 @@ class _Worker:
                     )
                 )
             )
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    """Cut it off where it still runs. Raises what it failed with."""
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -6,7 +6,18 @@ import asyncio
 import gc
 import time
 
-from probes.load.health import UNKNOWN_HEALTH, ClientHealth, HealthWatch, LoopSample, health_of, quiet_gc, worst_of
+import pytest
+
+from probes.load.health import (
+    UNKNOWN_HEALTH,
+    ClientHealth,
+    HealthWatch,
+    LoopSample,
+    health_of,
+    quiet_gc,
+    ticks_of,
+    worst_of,
+)
 from tests.support.waiting import until
 
 
@@ -44,6 +55,16 @@ async def test_a_window_that_never_began_knows_nothing_and_an_ended_one_stays_as
     assert first.lag_p99_ms is None
     assert first.dispatch_p99_ms == 1.0
     assert watch.end(no_delays) == first
+
+
+def test_a_stall_counts_for_as_long_as_it_lasted() -> None:
+    assert ticks_of(-0.001) == [0.0]
+    assert ticks_of(0.004) == [0.004]
+    assert ticks_of(0.035) == pytest.approx([0.035, 0.025, 0.015, 0.005])
+    smooth, stalled = [0.0] * 380, ticks_of(0.2)
+    health = health_of([LoopSample(0.0, 4.0, (*smooth, *stalled), 0.0)], [])
+    assert health.lag_p99_ms is not None
+    assert health.lag_p99_ms > 150
 
 
 def test_stretches_of_one_loop_add_up() -> None:
