@@ -217,6 +217,7 @@ class BringUp:
                 return
             except NotPutBack as failed:
                 journal = self._journal = failed.journal
+                log.error("event=restore_failed endpoint=%s reason=%s", self._plan.endpoint, failed)
                 self._tell("restore", f"failed: {failed}")
                 if not left:
                     self._given_up = True
@@ -278,7 +279,7 @@ class BringUp:
 
     def _tell(self, phase: str, note: str) -> None:
         """A screen or store that fails must not stop a restoring."""
-        log.info("event=%s endpoint=%s note=%s", phase, self._plan.endpoint, note)
+        log.debug("event=%s endpoint=%s note=%s", phase, self._plan.endpoint, note)
         try:
             self._tell_caller(phase, note)
         except Exception:
