@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import resource
 import socket
 import time
@@ -104,6 +105,39 @@ async def test_every_refusal_is_an_error_in_words(reply_and_words: tuple[Reply, 
         for record in await records_of(one_client(server.url), 2):
             assert record.ending is Ending.ERROR
             assert record.error.startswith(words)
+
+
+def spoiled(raw: bytes, dice: random.Random) -> bytes:
+    """An answer with one to three accidents: bytes lost, doubled, overwritten or moved."""
+    for _ in range(dice.randint(1, 3)):
+        start = dice.randrange(len(raw))
+        end = min(len(raw), start + dice.randint(1, 30))
+        piece = dice.choice([b"", raw[start:end] * 2, dice.randbytes(end - start), raw[:start]])
+        raw = raw[:start] + piece + raw[end:] or b"\n"
+    return raw
+
+
+@on_both_loops
+def test_a_spoiled_answer_ends_its_own_request_and_nothing_else(new_loop: Any) -> None:
+    dice = random.Random(7)
+    whole = list(WHOLE.values())
+
+    def answer(request: Request) -> Reply:
+        number = int(request.headers["x-request-id"].removeprefix("id-"))
+        return Reply(raw=spoiled(whole[number % len(whole)], dice) if number < 300 else whole[0])
+
+    async def scene() -> None:
+        async with LoopbackServer(answer) as server:
+            loop = ClosedLoop(Target("t", server.url), Numbers(), 100)
+            asyncio.get_running_loop().set_exception_handler(lambda _, context: unexpected.append(context))
+            records = await records_of(loop, 500)
+        assert {record.ending for record in records if record.index < 300} == {Ending.OK, Ending.ERROR}
+        assert {record.ending for record in records if record.index >= 300} == {Ending.OK}
+        assert all(record.error for record in records if record.ending is Ending.ERROR)
+
+    unexpected: list[object] = []
+    run_on(new_loop, scene())
+    assert unexpected == []
 
 
 async def test_one_byte_at_a_time_is_the_same_answer() -> None:
