@@ -15,8 +15,7 @@ from monitor.config.model import ProbeConfig
 from monitor.service.budget import bounded, need_of, starts_s
 from probes.load.prompts import BUILTIN, Prompt
 from probes.load.shape import CHARS_PER_TOKEN
-from probes.sweep.plan import SweepPlan, cell_order, estimate, warmup_rung
-from probes.values import CurvePoint
+from probes.sweep.plan import MORE_THAN_LAST, SweepPlan, estimate
 
 ANSWER_SHARE = 0.5
 """Of `max_tokens`: the length of a mean answer where nothing is known of the real ones."""
@@ -37,7 +36,7 @@ class SweepCost:
     """With all the refinement there may be, and no more than the minutes and the money allowed."""
     output_tokens_upper: int
     output_tokens: int | None
-    """By the rates of the baseline's last sweep; None where there was none."""
+    """By the rates of the last sweep; None where there was none."""
     prompt_tokens_upper: int
     prompt_tokens: int | None
     """As `output_tokens`."""
@@ -102,19 +101,8 @@ def _said(prompt: Prompt) -> int:
 
 
 def _likely_tokens(plan: SweepPlan) -> int | None:
-    """Output tokens if every arm answers at the baseline's last rates, held beyond the rungs that it was seen at."""
-    if not plan.history:
+    """Output tokens by the last sweep's cells; None where an arm was not measured on the first rung or below."""
+    known = {one.arm for one in plan.seen if one.rung <= plan.ladder[0]}
+    if any(arm.name not in known for arm in plan.arms):
         return None
-    seen: dict[float, list[CurvePoint]] = {}
-    for point in plan.history:
-        seen.setdefault(point.concurrency, []).append(point)
-    at = sorted(seen)
-    rates = [float(np.mean([point.output_tok_s for point in seen[x]])) for x in at]
-    cells = estimate(plan)
-    per_cell_s = (cells.seconds - _warmup_s(plan)) / cells.cells
-    tokens = sum(float(np.interp(slot.rung, at, rates)) * per_cell_s for slot in cell_order(plan))
-    return int(tokens + float(np.interp(warmup_rung(plan), at, rates)) * _warmup_s(plan))
-
-
-def _warmup_s(plan: SweepPlan) -> float:
-    return plan.warmup_s * (estimate(plan).starts or len(plan.arms))
+    return int(estimate(plan).tokens_upper / MORE_THAN_LAST)

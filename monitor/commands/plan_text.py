@@ -14,7 +14,7 @@ from monitor.config.model import ArmConfig, EndpointConfig, ProbeConfig
 from monitor.config.times import minutes_left, parse_window, zone
 from probes.http import PROBE_USER_AGENT
 from probes.load.prompts import BUILTIN, load_prompts
-from probes.sweep.plan import STREAM_TOK_S_UPPER, SweepPlan
+from probes.sweep.plan import MORE_THAN_LAST, STREAM_TOK_S_UPPER, SweepPlan
 
 SCHEMA = 1
 _LABEL = 10
@@ -154,12 +154,19 @@ def _takes(plan: SweepPlan, probe: ProbeConfig, cost: SweepCost, skip_gate: bool
 def _generates(plan: SweepPlan, cost: SweepCost) -> list[str]:
     going_by = "" if cost.output_tokens is None else f"about {tokens(cost.output_tokens)} going by the last sweep; "
     lines = [
-        f"{going_by}at most {tokens(cost.output_tokens_upper)} output tokens ({STREAM_TOK_S_UPPER:g} a second and "
-        f"stream), {plan.load.max_tokens} per answer at most"
+        f"{going_by}at most {tokens(cost.output_tokens_upper)} output tokens ({_bound(cost)}), "
+        f"{plan.load.max_tokens} per answer at most"
     ]
     if plan.max_total_tokens is not None:
         lines.append(f"max_total_tokens allows {tokens(plan.max_total_tokens)}, refinement included")
     return lines
+
+
+def _bound(cost: SweepCost) -> str:
+    """What the upper bound of tokens rests on."""
+    if cost.output_tokens is not None:
+        return f"{MORE_THAN_LAST - 1:.0%} more than the last sweep's cells made"
+    return f"{STREAM_TOK_S_UPPER:g} a second and stream, until a sweep of this load has shown how fast every arm is"
 
 
 def _reads(cost: SweepCost) -> list[str]:

@@ -1,13 +1,14 @@
-"""Finds how fast the baseline was in its newest earlier sweep, so that a slower one shows; reads the store alone.
+"""Finds how fast the arms were in their newest earlier sweep, so that a slower baseline shows and tokens are known.
 
-It compares like with like only: the same server by its fingerprint, the same address, the same load.
+It reads the store alone, and compares like with like only: the same server by its fingerprint, the same address, the
+same load.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 
 from monitor.store.codec import to_text
 from monitor.store.db import Store
@@ -15,25 +16,46 @@ from monitor.store.identities import load_identity
 from monitor.store.sweeps import get_sweep, latest_crossover, load_cells
 from monitor.values import SweepRecord
 from probes.crossover import cells_to_points
-from probes.sweep.plan import LoadSpec, SweepPlan
-from probes.values import CurvePoint
+from probes.sweep.plan import LoadSpec, StreamRate, SweepPlan, loaded_s
+from probes.values import Cell
 
 
-def baseline_history(store: Store | None, plan: SweepPlan) -> tuple[CurvePoint, ...]:
-    """Baseline points of the pool's newest measured sweep that `plan` can be compared with.
+def with_history(store: Store | None, plan: SweepPlan) -> SweepPlan:
+    """The plan with what the pool's newest measured sweep that it can be compared with says of its speed.
 
-    Empty where there is none, and where nothing is known of what the endpoint serves now. Raises StoreError.
+    As it is where there is none, and where nothing is known of what the endpoint serves now. Raises StoreError.
     """
-    known = load_identity(store, plan.endpoint) if store is not None else None
-    if store is None or known is None or not known[1]:
-        return ()
+    sweep = _last(store, plan) if store is not None else None
+    if store is None or sweep is None:
+        return plan
+    cells = [cell for cell in load_cells(store, sweep.id) if cell.valid]
+    history = cells_to_points([cell for cell in cells if cell.arm == plan.baseline])
+    return replace(plan, history=tuple(history), seen=_stream_rates(sweep, cells, plan.load.max_tokens))
+
+
+def _last(store: Store, plan: SweepPlan) -> SweepRecord | None:
+    known = load_identity(store, plan.endpoint)
+    if known is None or not known[1]:
+        return None
     newest = latest_crossover(store, plan.pool, known[1])
     sweep = get_sweep(store, newest.sweep_id) if newest is not None else None
     if sweep is None or sweep.baseline != plan.baseline or _baseline_url(sweep) != _url(plan):
+        return None
+    return sweep if same_load(sweep.plan.get("load"), plan.load) else None
+
+
+def _stream_rates(sweep: SweepRecord, cells: Sequence[Cell], max_tokens: int) -> tuple[StreamRate, ...]:
+    """The fastest cell of each arm and rung."""
+    cell_s = sweep.plan.get("cell_s")
+    if not isinstance(cell_s, float | int):
         return ()
-    if not same_load(sweep.plan.get("load"), plan.load):
-        return ()
-    return tuple(cells_to_points([cell for cell in load_cells(store, sweep.id) if cell.arm == plan.baseline]))
+    fastest: dict[tuple[str, int], float] = {}
+    for cell in cells:
+        tokens = cell.client_tokens if cell.server_tokens is None else cell.server_tokens
+        if tokens:
+            rate = tokens / (cell.rung * loaded_s(cell_s, max_tokens))
+            fastest[cell.arm, cell.rung] = max(rate, fastest.get((cell.arm, cell.rung), 0.0))
+    return tuple(StreamRate(arm, rung, rate) for (arm, rung), rate in sorted(fastest.items()))
 
 
 def same_load(stored: object, load: LoadSpec) -> bool:

@@ -13,7 +13,7 @@ from monitor.config.ladder import resolve_ladder
 from monitor.config.load import Loaded
 from monitor.config.model import ArmConfig, EndpointConfig, ProbeConfig
 from monitor.config.targets import arm_target, parse_duration, pool_of, probe_of
-from monitor.service.baseline_history import baseline_history
+from monitor.service.baseline_history import with_history
 from monitor.service.live_shape import UNKNOWN_TRAFFIC, live_traffic, settled_traffic
 from monitor.service.start_time import last_start_s
 from monitor.store.db import Store
@@ -58,7 +58,7 @@ def plan_for(loaded: Loaded, subject: str, only: Sequence[str], store: Store | N
             loaded.path, f'endpoint "{endpoint.name}".probe', str(error), "mend the plan in the config"
         ) from None
     start_s = last_start_s(store, plan.pool) if plan.restarts else None
-    return replace(plan, history=baseline_history(store, plan), start_s=start_s)
+    return replace(with_history(store, plan), start_s=start_s)
 
 
 def _arm(endpoint: EndpointConfig, baseline: str, arm: ArmConfig) -> ArmPlan:

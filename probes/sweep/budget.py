@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.sweep.plan import STREAM_TOK_S_UPPER, TOKEN_S_GUESS, CellSlot, SweepPlan
+from probes.sweep.plan import CellSlot, SweepPlan, cell_tokens_upper
 from probes.values import Cell
 
 MORE_THAN_SEEN = 1.1
@@ -53,19 +53,14 @@ def cell_tokens(plan: SweepPlan, cell: Cell) -> int:
     """
     counts = [cell.server_tokens, cell.client_tokens]
     known = [count for count in (reversed(counts) if cell.foreign_requests else counts) if count is not None]
-    return int(known[0]) if known else _blind_upper(plan, cell.rung)
+    return int(known[0]) if known else int(cell_tokens_upper(plan, cell.arm, cell.rung))
 
 
 def tokens_upper(plan: SweepPlan, cells: Sequence[Cell], slot: CellSlot) -> int:
     """The most tokens the next cell can make: a stream is never faster for having more beside it."""
     below = [c for c in cells if c.arm == slot.arm and c.rung <= slot.rung and cell_tokens(plan, c) > 0]
     if not below:
-        return _blind_upper(plan, slot.rung)
+        return int(cell_tokens_upper(plan, slot.arm, slot.rung))
     nearest = max(c.rung for c in below)
     per_client = max(cell_tokens(plan, c) / c.rung for c in below if c.rung == nearest)
     return int(MORE_THAN_SEEN * per_client * slot.rung)
-
-
-def _blind_upper(plan: SweepPlan, rung: int) -> int:
-    around_s = min(2 * TOKEN_S_GUESS * plan.load.max_tokens, 4 * plan.cell_s)
-    return int(rung * (plan.cell_s + around_s) * STREAM_TOK_S_UPPER)

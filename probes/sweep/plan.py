@@ -14,7 +14,9 @@ from probes.load.shape import CHARS_PER_TOKEN, LengthShape
 from probes.values import CurvePoint, Target
 
 STREAM_TOK_S_UPPER = 200.0
-"""Output rate that one stream is assumed not to pass, for the upper bound of tokens only."""
+"""Output rate that one stream is assumed not to pass, for the upper bound of tokens, where none was measured yet."""
+MORE_THAN_LAST = 1.25
+"""Slack over what an earlier sweep's cells made: servers change a little, and answers differ in length."""
 TOKEN_S_GUESS = 0.02
 """Seconds per token of a stream before anything has been measured, for the guess of ramp and drain only."""
 SCRAPES_S = 1.0
@@ -65,6 +67,15 @@ class LoadSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamRate:
+    """How fast one stream of an arm was at most on one rung of an earlier sweep, ramp and drain included."""
+
+    arm: str
+    rung: int
+    tok_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class SweepPlan:
     """One sweep. Raises ValueError where it could not give an answer."""
 
@@ -96,6 +107,8 @@ class SweepPlan:
     """Processes that carry the load; None decides by the rung."""
     history: tuple[CurvePoint, ...] = ()
     """The baseline's points from its newest earlier sweep on the same servers; to see a baseline that got slower."""
+    seen: tuple[StreamRate, ...] = ()
+    """Of every arm in that sweep, for the upper bound of tokens."""
     start_s: float | None = None
     """What one restart took the last time, draining included; None where that is not known. For estimates only."""
 
@@ -191,13 +204,13 @@ def estimate(plan: SweepPlan) -> PlanCost:
     is warmed up anew.
     """
     slots = cell_order(plan)
-    around_s = min(2 * TOKEN_S_GUESS * plan.load.max_tokens, 4 * plan.cell_s)
-    per_cell_s = plan.cell_s + around_s + SCRAPES_S
+    per_cell_s = loaded_s(plan.cell_s, plan.load.max_tokens) + SCRAPES_S
     starts = len({slot.start for slot in slots}) if plan.restarts else 0
     warmup_s = plan.warmup_s * (starts or len(plan.arms))
-    client_s = sum(slot.rung for slot in slots) * (plan.cell_s + around_s)
-    warmup_tokens = warmup_rung(plan) * warmup_s * STREAM_TOK_S_UPPER
-    cell_tokens = client_s * STREAM_TOK_S_UPPER
+    warmup = warmup_rung(plan)
+    streams_tok_s = sum(warmup * stream_tok_s_upper(plan, arm.name, warmup) for arm in plan.arms)
+    warmup_tokens = streams_tok_s * warmup_s / len(plan.arms)
+    cell_tokens = sum(cell_tokens_upper(plan, slot.arm, slot.rung) for slot in slots)
     refined = len(slots) if plan.refine_octaves > 0 else 0
     return PlanCost(
         seconds=len(slots) * per_cell_s + warmup_s,
@@ -206,8 +219,25 @@ def estimate(plan: SweepPlan) -> PlanCost:
         starts=starts,
         refine_cells_upper=refined,
         refine_seconds_upper=refined * per_cell_s,
-        refine_tokens_upper=int(refined * plan.ladder[-1] * (plan.cell_s + around_s) * STREAM_TOK_S_UPPER),
+        refine_tokens_upper=int(refined * max(cell_tokens_upper(plan, slot.arm, slot.rung) for slot in slots)),
     )
+
+
+def loaded_s(cell_s: float, max_tokens: int) -> float:
+    """Seconds for which one cell loads a server: its window, about one request's time to ramp and one to drain."""
+    return cell_s + min(2 * TOKEN_S_GUESS * max_tokens, 4 * cell_s)
+
+
+def cell_tokens_upper(plan: SweepPlan, arm: str, rung: int) -> float:
+    """The most output tokens that one cell is expected to make, as far as is known before the sweep."""
+    return rung * loaded_s(plan.cell_s, plan.load.max_tokens) * stream_tok_s_upper(plan, arm, rung)
+
+
+def stream_tok_s_upper(plan: SweepPlan, arm: str, rung: int) -> float:
+    """The most output tok/s of one stream: what was seen and some more; a stream is never faster for company."""
+    below = [one for one in plan.seen if one.arm == arm and one.rung <= rung]
+    nearest = max(below, key=lambda one: one.rung, default=None)
+    return STREAM_TOK_S_UPPER if nearest is None else MORE_THAN_LAST * nearest.tok_s
 
 
 def warmup_rung(plan: SweepPlan) -> int:

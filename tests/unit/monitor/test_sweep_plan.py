@@ -16,7 +16,7 @@ from monitor.store.db import Store, open_store
 from monitor.store.identities import save_identity
 from monitor.store.readings import append_readings
 from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
-from probes.sweep.plan import SweepPlan
+from probes.sweep.plan import SweepPlan, estimate
 from probes.values import Axis, Crossover, Histogram, Identity
 from tests.support.readings import engine, reading
 from tests.support.records import a_cell
@@ -162,6 +162,21 @@ def test_the_plan_knows_how_fast_the_baseline_was_last_time(tmp_path: Path) -> N
         assert [(point.arm, point.output_tok_s) for point in history] == [("off", 500.0)]
 
 
+def test_a_budget_of_tokens_goes_by_what_every_arms_cells_made_last_time(tmp_path: Path) -> None:
+    loaded = load_config(config(tmp_path, "[16, 64]"))
+    with open_store(loaded.store_path) as store:
+        first = plan_for(loaded, "chat", ("k3",), store)
+        measured(store, first, 1000.0)
+        save_identity(store, "chat", 3000.0, Identity(version="1"), "f1")
+        plan = plan_for(loaded, "chat", ("k3",), store)
+    assert [(one.arm, one.rung) for one in plan.seen] == [("k3", 16), ("off", 16)]
+    one_cell = replace(plan, ladder=(16,), repeats=1, warmup_s=0.0)
+    assert estimate(one_cell).tokens_upper == pytest.approx(2 * 1.25 * 54_010, abs=1), "both cells made 54,010"
+    assert estimate(plan).tokens_upper < estimate(first).tokens_upper / 2
+    unseen = replace(one_cell, ladder=(8,))
+    assert estimate(unseen).tokens_upper == estimate(replace(unseen, seen=())).tokens_upper, "fewer may be faster each"
+
+
 @pytest.mark.parametrize("change", ["server", "load", "address"])
 def test_another_server_or_load_is_no_history(tmp_path: Path, change: str) -> None:
     loaded = load_config(config(tmp_path))
@@ -174,7 +189,9 @@ def test_another_server_or_load_is_no_history(tmp_path: Path, change: str) -> No
             plan = replace(plan, arms=tuple(moved))
         measured(store, plan, 1000.0, print_="f2" if change == "server" else "f1")
         save_identity(store, "chat", 3000.0, Identity(version="1"), "f1")
-        assert plan_for(loaded, "chat", (), store).history == ()
+        found = plan_for(loaded, "chat", (), store)
+        assert not found.history
+        assert not found.seen
 
 
 def lived(store: Store, prompt: float, output: float, *, hits: float, since_s: float | None = None) -> None:

@@ -20,9 +20,8 @@ from monitor.store.db import open_store
 from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
 from probes.load.prompts import Prompt
 from probes.load.shape import LengthShape
-from probes.sweep.plan import LoadSpec, cell_order
+from probes.sweep.plan import LoadSpec, StreamRate, cell_order, loaded_s
 from probes.sweep.resume import signature
-from probes.values import CurvePoint
 from tests.support.canned_server import canned_server, vllm_routes
 from tests.support.configs import SOUND, edited, restartable, write
 from tests.support.plans import plan
@@ -247,14 +246,14 @@ def test_refinement_lengthens_the_upper_end_only_and_never_past_the_limit() -> N
 
 
 def test_tokens_follow_the_last_sweeps_rates_where_there_was_one() -> None:
-    history = tuple(CurvePoint("off", x, rate, repeat) for x, rate in ((1.0, 100.0), (2.0, 180.0)) for repeat in (0, 1))
-    unknown = sweep_cost(plan(), ProbeConfig(), PROMPTS)
-    known = sweep_cost(plan(history=history), ProbeConfig(), PROMPTS)
-    assert unknown.output_tokens is None
-    assert unknown.prompt_tokens is None
+    seen = (StreamRate("off", 1, 100.0), StreamRate("off", 2, 90.0), StreamRate("k3", 1, 200.0))
+    unknown, half = sweep_cost(plan(), ProbeConfig(), PROMPTS), sweep_cost(plan(seen=seen[:2]), ProbeConfig(), PROMPTS)
+    known = sweep_cost(plan(seen=seen), ProbeConfig(), PROMPTS)
+    assert unknown.output_tokens is half.output_tokens is unknown.prompt_tokens is None
     assert known.output_tokens is not None
-    assert known.output_tokens == pytest.approx(140.0 * known.seconds, rel=0.01), "half of the time at either rung"
-    assert known.output_tokens < known.output_tokens_upper
+    a_client_s = 2 * loaded_s(plan().cell_s, 64)
+    assert known.output_tokens == pytest.approx((100 + 2 * 90 + 200 + 2 * 200) * a_client_s, abs=1)
+    assert known.output_tokens_upper == pytest.approx(1.25 * known.output_tokens, rel=0.01)
 
 
 def test_prompt_tokens_follow_the_lengths_of_live_traffic_where_they_are_known() -> None:
