@@ -2,11 +2,13 @@
 
 The rates between polls are cut at their start by the marginal standard error rule (White 1997: drop the first d values,
 d being where variance / (n - d) is least), but only where what is dropped clearly differs from a rest that is flat.
-A trend is a straight line through the rest. Noise allows for neighbouring polls that are alike.
+A trend is a straight line through the rest. Noise allows for neighbouring polls that are alike, and for requests of
+unlike speed: one that drafts well is fast to its end, and a window may hold few of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -14,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probes.crossover.noise import t_quantile
+from probes.load.records import Ending, RequestRecord
 from probes.sweep.evidence import Evidence
 from probes.sweep.totals import live_counter, total
 from probes.sweep.window import Span, client_tokens_in
@@ -32,6 +35,8 @@ Z_CLEAR = 3.29
 """One chance in a thousand, two-sided."""
 ALIKE_MAX = 0.8
 """Most of the likeness of neighbouring rates that is taken for noise."""
+LUCK_LOST = 2
+"""What the strays of requests are taken from: their mean speed, and a slope or a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,9 @@ class _Rates:
 
     seconds: Floats
     tokens: Floats
+    origin_s: float = 0.0
+    requests: tuple[RequestRecord, ...] = ()
+    """Finished ones that know their tokens."""
 
     @property
     def size(self) -> int:
@@ -93,8 +101,13 @@ class _Rates:
         """Instants, from the window's start, in seconds."""
         return np.asarray(np.cumsum(self.seconds) - self.seconds / 2, dtype=np.float64)
 
+    @property
+    def span(self) -> Span:
+        return Span(self.origin_s, self.origin_s + float(self.seconds.sum()))
+
     def part(self, start: int, end: int | None = None) -> _Rates:
-        return _Rates(self.seconds[start:end], self.tokens[start:end])
+        origin_s = self.origin_s + float(self.seconds[:start].sum())
+        return _Rates(self.seconds[start:end], self.tokens[start:end], origin_s, self.requests)
 
 
 def _rates(evidence: Evidence) -> _Rates | None:
@@ -112,7 +125,8 @@ def _rates(evidence: Evidence) -> _Rates | None:
             tokens.append(client_tokens_in(evidence.records, Span(a.mono_s, b.mono_s)))
     if min(seconds) <= 0 or min(tokens) < 0 or sum(tokens) <= 0:
         return None
-    return _Rates(np.asarray(seconds, dtype=np.float64), np.asarray(tokens, dtype=np.float64))
+    known = tuple(r for r in evidence.records if r.ending is Ending.OK and r.output_tokens is not None)
+    return _Rates(np.asarray(seconds, dtype=np.float64), np.asarray(tokens, dtype=np.float64), pages[0].mono_s, known)
 
 
 def _to_drop(rates: _Rates) -> int:
@@ -125,8 +139,11 @@ def _to_drop(rates: _Rates) -> int:
         return 0
     head, rest = rates.part(0, drop), rates.part(drop)
     residuals = rest.each - rest.mean
-    error = _sd(residuals, 1) * np.sqrt(_alike(residuals) * (1 / drop + 1 / rest.size))
-    clear = abs(head.mean - rest.mean) > _quantile(rest.size - 1) * error
+    error = _sd(residuals, 1) * float(np.sqrt(_alike(residuals) * (1 / drop + 1 / rest.size)))
+    ends_s = head.span.end_s
+    luck = _luck(rates, lambda at_s: (head if at_s < ends_s else rest).mean)
+    lucky = luck.error(1 / head.span.length_s + 1 / rest.span.length_s)
+    clear = abs(head.mean - rest.mean) > max(_quantile(rest.size - 1) * error, lucky)
     gains = abs(rates.mean - rest.mean) > CUT_GAIN_MIN * rest.mean
     # What falls that deep is no ramp but a server in trouble.
     sound = rest.mean > FALL_MAX * head.mean
@@ -147,8 +164,46 @@ def _trend(rates: _Rates) -> Trend:
     slope, residuals = _line(rates)
     spread = float(np.sum((rates.middles - rates.middles.mean()) ** 2))
     error = _sd(residuals, 2) * float(np.sqrt(_alike(residuals) / spread))
-    length_s = float(rates.seconds.sum())
-    return Trend(slope * length_s / rates.mean, _quantile(rates.size - 2) * error * length_s / rates.mean)
+    span = rates.span
+    length_s, middle_s = span.length_s, (span.start_s + span.end_s) / 2
+    luck = _luck(rates, lambda at_s: rates.mean + slope * (at_s - middle_s))
+    chance = max(_quantile(rates.size - 2) * error, luck.error(12 / length_s**3))
+    return Trend(slope * length_s / rates.mean, chance * length_s / rates.mean)
+
+
+@dataclass(frozen=True, slots=True)
+class _Luck:
+    """How far output strays because requests differ in speed and each keeps its own to its end."""
+
+    variance: float
+    """Of the tokens that come out, per second."""
+    requests: int
+
+    def error(self, per_s: float) -> float:
+        """What it clearly cannot exceed; `per_s` is the weight of one second's variance."""
+        return _quantile(self.requests - LUCK_LOST) * float(np.sqrt(self.variance * per_s)) if self.variance else 0.0
+
+
+def _luck(rates: _Rates, level: Callable[[float], float]) -> _Luck:
+    """From the requests themselves (a renewal-reward process: Var = clients * E[(tokens - speed * time)^2] / E[time]).
+
+    `level` is the output that is expected at an instant: what follows it is no luck.
+    """
+    span = rates.span
+    there = [r for r in rates.requests if span.overlap_s(r.launched_s, r.end_s) > 0]
+    if not there:
+        return _Luck(0.0, 0)
+    if len(there) <= LUCK_LOST:
+        return _Luck(float("inf"), LUCK_LOST + 1)
+    seconds = np.asarray([r.end_s - r.launched_s for r in there], dtype=np.float64)
+    tokens = np.asarray([r.output_tokens for r in there], dtype=np.float64)
+    middles = np.asarray([(r.launched_s + r.end_s) / 2 for r in there]).clip(span.start_s, span.end_s)
+    expected = seconds * np.asarray([level(float(at_s)) for at_s in middles], dtype=np.float64)
+    if expected.sum() <= 0:
+        return _Luck(0.0, 0)
+    strays = tokens - expected * tokens.sum() / expected.sum()
+    clients = sum(span.overlap_s(r.launched_s, r.end_s) for r in there) / span.length_s
+    return _Luck(clients * float(np.sum(strays**2) / seconds.sum()), len(there))
 
 
 def _line(rates: _Rates) -> tuple[float, Floats]:

@@ -8,6 +8,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
+from probes.load.records import Ending, RequestRecord
 from probes.sweep.evidence import Evidence
 from probes.sweep.steady import cut_ramp, trend
 from tests.support.evidence import RATE, evidence, reading
@@ -70,6 +71,39 @@ def test_waves_are_not_taken_for_a_trend() -> None:
     # Were neighbours taken as independent, 17 of them would show a trend and 19 be cut.
     assert sum(found.clear for given in windows if (found := trend(given)) is not None) <= 4
     assert sum(cut_s(given) is not None for given in windows) <= 7
+
+
+def with_unlike_requests(clients: int, request_s: float, seed: int, slope: float = 0.0) -> Evidence:
+    """A steady server on which each request has a speed of its own, as where some texts draft well and some badly."""
+    rng, edges, made = np.random.default_rng(seed), np.arange(46.0), []
+    rates = np.zeros(45)
+    for client in range(clients):
+        start_s = -float(rng.uniform(0, request_s))
+        while start_s < 45:
+            speed = float(rng.uniform(60, 140)) * (1 + slope * (start_s / 45 - 0.5))
+            tokens = round(float(rng.uniform(50, 150)) * request_s)
+            end_s = start_s + tokens / speed
+            rates += speed * (edges[1:].clip(start_s, end_s) - edges[:-1].clip(start_s, end_s))
+            made.append(request(client, 3 + start_s, 3 + end_s, tokens))
+            start_s = end_s
+    return replace(window(*(rates * (1 + 0.02 * rng.normal(size=45)))), records=tuple(made))
+
+
+def request(client: int, start_s: float, end_s: float, tokens: int) -> RequestRecord:
+    return RequestRecord(0, client, start_s, start_s, start_s, end_s, end_s, Ending.OK, 10, tokens, "stop")
+
+
+@pytest.mark.parametrize(("clients", "request_s"), [(1, 8), (1, 15), (1, 25), (4, 15), (16, 25)])
+def test_few_requests_of_unlike_speed_are_neither_a_ramp_nor_a_trend(clients: int, request_s: float) -> None:
+    windows = [with_unlike_requests(clients, request_s, seed) for seed in range(100)]
+    # By the polls alone up to 36 of them would be cut and 16 show a trend.
+    assert sum(cut_s(given) is not None for given in windows) <= 3
+    assert sum(found.clear for given in windows if (found := trend(given)) is not None) <= 3
+
+
+def test_a_drift_shows_through_requests_of_unlike_speed() -> None:
+    found = [trend(with_unlike_requests(64, 8, seed, slope=-0.4)) for seed in range(10)]
+    assert all(one is not None and one.clear and one.change < -0.2 for one in found)
 
 
 def test_a_drift_is_a_trend_and_not_a_ramp() -> None:
