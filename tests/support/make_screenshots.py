@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tests.support.scenes import SceneFeed, firing, sweeping
+from tests.support.scene_parts import SceneFeed
+from tests.support.scenes import firing, sweeping
 from tests.support.screens import screen_svg, shown, watching
 
 FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"

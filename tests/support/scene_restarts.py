@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.values import AlertEvent, AlertPhase, AlertState, Snapshot, SweepProgress, Unrestored
+from tests.support.scene_parts import endpoint, snapshot
 from tests.support.scene_sweeps import NOW, measured_sweep, running_sweep, sweep_cells
-from tests.support.scenes import endpoint, firing, snapshot
+from tests.support.scenes import firing
 
 REASON = "the restore command ended with 1: docker: no such image"
 

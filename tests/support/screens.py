@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from monitor.tui.app import SpecwatchApp
 from monitor.values import Snapshot
-from tests.support.scenes import SceneFeed
+from tests.support.scene_parts import SceneFeed
 
 Size = tuple[int, int]
 

@@ -16,7 +16,8 @@ from monitor.tui.dialogs import Confirm, Help
 from monitor.tui.draw.helptext import help_lines
 from monitor.tui.lines import as_text
 from monitor.tui.view import View
-from tests.support.scenes import SceneFeed, broken, firing, sweeping
+from tests.support.scene_parts import SceneFeed
+from tests.support.scenes import broken, firing, sweeping
 from tests.support.screens import screen_text, shown, until, watching
 
 Check = Callable[[Pilot[None], SceneFeed, str], bool]

@@ -16,8 +16,9 @@ from monitor.tui.app import DRAWN, SpecwatchApp
 from monitor.tui.dialogs import Confirm, Help
 from monitor.tui.view import View, settled
 from monitor.values import Snapshot
+from tests.support.scene_parts import SceneFeed, endpoint, snapshot
 from tests.support.scene_sweeps import NOW
-from tests.support.scenes import SCENES, SceneFeed, endpoint, firing, healthy, local, snapshot, sweeping
+from tests.support.scenes import SCENES, firing, healthy, local, sweeping
 from tests.support.screens import picture, screen_text, shown, until, watching
 
 

@@ -14,18 +14,9 @@ from monitor.tui.lines import as_text
 from monitor.tui.view import View, settled
 from monitor.values import Snapshot
 from probes.values import Cell
+from tests.support.scene_parts import endpoint, history, snapshot
 from tests.support.scene_sweeps import NOW, measured_sweep, result, running_sweep, sweep_cells
-from tests.support.scenes import (
-    endpoint,
-    firing,
-    healthy,
-    history,
-    multi_engine,
-    refused,
-    snapshot,
-    sweeping,
-    sweeps_paused,
-)
+from tests.support.scenes import firing, healthy, multi_engine, refused, sweeping, sweeps_paused
 
 DROP_ORDER = ("pool", "band", "acceptance", "crossover_age", "arm", "speedup")
 

@@ -10,7 +10,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from tests.support.make_screenshots import FOLDER, PICTURES, drawn
 from tests.support.pictures import SvgScreen, TextScreen
-from tests.support.scenes import SCENES, SceneFeed
+from tests.support.scene_parts import SceneFeed
+from tests.support.scenes import SCENES
 from tests.support.screens import picture, screen_colours, screen_svg, screen_text, shown, watching
 
 DESIGN = (80, 24)

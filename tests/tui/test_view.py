@@ -10,18 +10,9 @@ from monitor.tui.draw.alerts import draw as draw_alerts
 from monitor.tui.view import View, above_since_s, alert_endpoint, firing_id, matches, moved, settled
 from monitor.tui.words import farewell, headline, sign
 from monitor.values import AlertPhase, AlertState, Intent
+from tests.support.scene_parts import endpoint
 from tests.support.scene_sweeps import NOW
-from tests.support.scenes import (
-    broken,
-    daemon_gone,
-    endpoint,
-    firing,
-    healthy,
-    multi_engine,
-    pending,
-    sweeping,
-    undecided,
-)
+from tests.support.scenes import broken, daemon_gone, firing, healthy, multi_engine, pending, sweeping, undecided
 
 
 def names(view: View) -> list[str]:
