@@ -91,6 +91,8 @@ def parser() -> argparse.ArgumentParser:
 
 async def serve(arguments: argparse.Namespace) -> None:
     """Run until told to stop. Raises ValueError for a spec that makes no server, OSError for a taken port."""
+    # Before anybody is told that we run: a parent may die right upon that.
+    parent = os.getppid()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -125,7 +127,6 @@ async def serve(arguments: argparse.Namespace) -> None:
         sys.stdout.flush()
         if arguments.profile:
             list(servers.values())[-1].traffic.follow(arguments.profile)
-        parent = os.getppid()
         while not stop.is_set() and os.getppid() == parent:
             try:
                 await asyncio.wait_for(stop.wait(), PARENT_POLL_S)
