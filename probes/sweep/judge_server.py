@@ -10,7 +10,7 @@ from probes.load.records import Ending
 from probes.scrape.rates import restarted
 from probes.sweep.evidence import Evidence
 from probes.sweep.sameness import Seen, arm_changed
-from probes.values import Cell, Reason
+from probes.values import Cell, EngineKind, Reason
 
 ERROR_SHARE_MAX = 0.02
 """Above this share of failed requests the load was not the planned one."""
@@ -18,6 +18,12 @@ TOKEN_MISMATCH_MAX = 0.02
 """Server counter against client usage, idle to idle."""
 FOREIGN_PROMPT_SLACK = 1.0
 """Prompt tokens for each request of ours: some servers count a start token that usage leaves out."""
+PAGE_UNKNOWN = 64.0
+"""SGLang counts whole pages of each prompt; a page's size before its page shows it."""
+SGLANG_ENDS_APART = 1.0
+"""Tokens of each answer, and K more, by which SGLang's counter of decode steps is off: it leaves out the first token
+and takes in what was drafted or stepped beyond the end."""
+BLOCK_UNKNOWN = 16.0
 PREFIX_OFF_MAX = 0.05
 """Share of prompt tokens by which the prefix cache may be off its target."""
 STREAM_TOKENS_MIN = 5.0
@@ -44,7 +50,9 @@ def changed(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     if evidence.seen is None or not evidence.readings:
         return
     identity = evidence.identity or evidence.seen.identity
-    now = Seen(identity, evidence.readings[-1].cache_config, identity.k if cell.k is None else cell.k)
+    k = identity.k if cell.k is None else cell.k
+    # SGLang shows the K in force, and adaptive speculation changes that as it runs.
+    now = Seen(identity, evidence.readings[-1].cache_config, None if _is_sglang(evidence) else k)
     if difference := arm_changed(evidence.seen, now):
         what, before, after = difference
         text = f"the server is not the one the sweep began with: its {what} was {before} and is {after}"
@@ -58,8 +66,11 @@ def foreign(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
         yield Reason("foreign_traffic", text)
         return
     tokens = cell.foreign_prompt_tokens
+    slack = FOREIGN_PROMPT_SLACK
+    if _is_sglang(evidence):
+        slack += _block_tokens(evidence, PAGE_UNKNOWN) - 1
     # Some engines count a preempted request's prompt again.
-    if tokens is not None and not cell.preemptions and tokens > FOREIGN_PROMPT_SLACK * len(evidence.records):
+    if tokens is not None and not cell.preemptions and tokens > slack * len(evidence.records):
         text = f"the server read {tokens:.0f} prompt tokens that are not ours during the cell"
         yield Reason("foreign_traffic", text)
 
@@ -95,7 +106,8 @@ def token_mismatch(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
         return
     if cell.foreign_requests or any(r.ending is not Ending.OK for r in evidence.records):
         return
-    if abs(ours - theirs) > TOKEN_MISMATCH_MAX * max(ours, theirs):
+    ends = (SGLANG_ENDS_APART + (cell.k or 0)) * cell.requests if _is_sglang(evidence) else 0.0
+    if abs(ours - theirs) > max(TOKEN_MISMATCH_MAX * max(ours, theirs), ends):
         text = f"the server counted {theirs:.0f} output tokens over the cell, its answers' usage says {ours}"
         yield Reason("token_mismatch", text)
 
@@ -124,9 +136,29 @@ def prefix_hits(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
             )
             yield Reason("prefix_hits", text)
         return
-    if abs(ratio - target) > PREFIX_OFF_MAX:
+    if not target - PREFIX_OFF_MAX - _hits_lost(target, evidence) <= ratio <= target + PREFIX_OFF_MAX:
         aim = f"where {target:.0%} were aimed at" if target else "though every request is salted"
         yield Reason("prefix_hits", f"{ratio:.0%} of prompt tokens came from the prefix cache, {aim}")
+
+
+def _hits_lost(target: float, evidence: Evidence) -> float:
+    """Share of prompt tokens that cannot hit although it is shared: the first request's on each engine, and the last
+    block of every prompt where a drafter wants its hidden states (EAGLE and MTP on vLLM compute it again)."""
+    prompts = [record.prompt_tokens for record in evidence.records if record.prompt_tokens]
+    if not prompts or not target:
+        return 0.0
+    first = target * max(prompts) * (evidence.engine_count or 1)
+    last = _block_tokens(evidence, BLOCK_UNKNOWN) * len(prompts) if evidence.arm.speculative else 0.0
+    return min(target, (first + last) / sum(prompts))
+
+
+def _is_sglang(evidence: Evidence) -> bool:
+    return bool(evidence.readings) and evidence.readings[-1].engine_kind is EngineKind.SGLANG
+
+
+def _block_tokens(evidence: Evidence, unknown: float) -> float:
+    shown = evidence.readings[-1].cache_config.get("block_size", "") if evidence.readings else ""
+    return float(shown) if shown.isascii() and shown.isdigit() else unknown
 
 
 def uneven(cell: Cell, evidence: Evidence) -> Iterator[Reason]:

@@ -148,8 +148,8 @@ def with_rates(*tok_s: float) -> Evidence:
     return replace(given, start=samples[0], end=samples[-1], samples=samples, after=None)
 
 
-def with_hits(share: float) -> Evidence:
-    given = evidence()
+def with_hits(share: float, speculative: bool = False) -> Evidence:
+    given = evidence(speculative)
     assert given.after is not None
     engine = given.after.engines[0]
     assert engine.prefix_queries is not None
@@ -257,6 +257,56 @@ def test_a_retried_request_may_have_reached_the_server_twice() -> None:
     fewer = (*given.records[:-2], replace(given.records[-2], retried=True))
     cell = assemble(replace(given, records=fewer))
     assert (cell.foreign_requests, cell.foreign_prompt_tokens, cell.retried) == (0, 0, 1)
+
+
+def on_sglang(given: Evidence, page_tokens: int | None = None, k: int | None = None) -> Evidence:
+    """The same pages as SGLang would show them."""
+    config = {} if page_tokens is None else {"block_size": str(page_tokens)}
+    pages = [replace(page, engine_kind=EngineKind.SGLANG, cache_config=config, k=k) for page in given.readings]
+    return replace(given, before=pages[0], samples=tuple(pages[1:-1]), start=pages[1], end=pages[-2], after=pages[-1])
+
+
+@pytest.mark.parametrize(
+    ("extra", "page_tokens", "voided"), [(50, 64, False), (50, None, False), (50, 16, True), (70, 64, True)]
+)
+def test_sglang_counts_whole_pages_of_a_prompt(extra: int, page_tokens: int | None, voided: bool) -> None:
+    given = on_sglang(with_prompts(TOKENS - extra), page_tokens)
+    assert ("foreign_traffic" in codes(assemble(given))[0]) == voided
+
+
+@pytest.mark.parametrize(
+    ("usage", "k", "voided"), [(97, 3, False), (97, None, True), (101, None, False), (92, 3, True)]
+)
+def test_sglang_counts_an_answers_ends_otherwise(usage: int, k: int | None, voided: bool) -> None:
+    given = on_sglang(with_tokens(usage), k=k)
+    few = tuple(replace(record, output_tokens=usage) for record in given.records)
+    assert ("token_mismatch" in codes(assemble(replace(given, records=few)))[0]) == voided
+
+
+def test_the_k_of_adaptive_speculation_is_no_other_server() -> None:
+    seen = Seen(replace(WHO, k=4), k=4)
+    given = replace(on_sglang(evidence(speculative=True), k=8), seen=seen, identity=replace(WHO, k=8))
+    assert codes(assemble(given))[0] == set()
+
+
+def with_few_requests(share: float, target: float) -> Evidence:
+    """One client on a slow server: few requests, the first of which cannot find what it shares with the others."""
+    given = with_hits(share)
+    return aiming_at(target, replace(given, records=tuple(replace(r, prompt_tokens=1600) for r in given.records[:5])))
+
+
+def test_the_first_request_of_a_cell_cannot_hit() -> None:
+    assert "prefix_hits" not in codes(assemble(with_few_requests(0.4, 0.5)))[0]
+    assert "prefix_hits" in codes(assemble(with_few_requests(0.3, 0.5)))[0]
+    assert "prefix_hits" in codes(assemble(aiming_at(0.5, with_hits(0.4))))[0]
+
+
+def test_a_drafter_has_the_last_shared_block_computed_again() -> None:
+    """16 of 100 prompt tokens."""
+    off, on = aiming_at(0.5, with_hits(0.3)), aiming_at(0.5, with_hits(0.3, speculative=True))
+    assert "prefix_hits" in codes(assemble(off))[0]
+    assert codes(assemble(on))[0] == set()
+    assert "prefix_hits" in codes(assemble(aiming_at(0.5, with_hits(0.25, speculative=True))))[0]
 
 
 def test_a_cut_ramp_leaves_the_rest_to_count() -> None:
