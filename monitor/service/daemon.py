@@ -203,12 +203,13 @@ class Daemon:
             raise
 
     async def _evaluate(self) -> None:
-        await self._flush()
         now_s = self._clock()
-        statuses = all_statuses(self._config, self._store, StoredReadings(self._store), now_s)
-        states = evaluate_alerts(self._config, self._store, statuses, now_s)
+        # First of all, so that no other part's fault can silence it.
         left = unrestored(self._config, self._store.path, watched=True)
-        states = {**states, **tell_not_restored(self._config, self._store, left, now_s)}
+        loudest = tell_not_restored(self._config, self._store, left, now_s)
+        await self._flush()
+        statuses = all_statuses(self._config, self._store, StoredReadings(self._store), now_s)
+        states = {**evaluate_alerts(self._config, self._store, statuses, now_s), **loudest}
         deliveries = recent_deliveries(self._store, 200)
         self._exporter.update(statuses, states, deliveries, now_s, [one.endpoint for one in left])
 
@@ -246,12 +247,16 @@ class Daemon:
             self._group.create_task(self._run_intent(intent), name=f"sweep {intent.subject}")
 
     async def _run_intent(self, intent: Intent) -> None:
+        # Above us is the group of all loops: one sweep that cannot be started or noted must not end them.
         try:
             result = await self._sweep_for(intent)
+        except Exception as error:
+            log.exception("event=intent_failed intent=%s pool=%s", intent.id, intent.subject)
+            result = f"exit 1: it could not be started: {error}"
+        try:
             finish_intent(self._store, intent.id, self._clock(), result)
         except Exception:
-            # Above us is the group of all loops: one sweep that cannot be started or noted must not end them.
-            log.exception("event=intent_failed intent=%s pool=%s", intent.id, intent.subject)
+            log.exception("event=intent_not_noted intent=%s pool=%s", intent.id, intent.subject)
 
     async def _sweep_for(self, intent: Intent) -> str:
         age_s = self._clock() - intent.created_at_s

@@ -6,6 +6,7 @@ marks as died and the next sweep goes on with.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import time
@@ -112,6 +113,12 @@ async def run_stored_sweep(
         outcome, ended_by = await sweep.run()
     except Stopped as stop:
         outcome, ended_by = SweepOutcome("aborted", str(stop), exit_codes.ABORTED, cause="stop"), hooks.stopped_by
+    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+        # A second Ctrl-C or SIGTERM: what is measured can be gone on with all the same.
+        why = interrupted() or "its process was told to end"
+        cut = SweepOutcome("aborted", f"{why}, at once", exit_codes.ABORTED, cause="stop", resumable=True)
+        sweep.end(cut, hooks.stopped_by or "stop")
+        raise
     except BaseException as error:
         sweep.end(SweepOutcome("failed", f"{type(error).__name__}: {error}", exit_codes.FAILED), "")
         raise

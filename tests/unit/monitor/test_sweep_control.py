@@ -151,6 +151,32 @@ async def test_a_pause_that_comes_while_the_gate_watches_holds(loaded: Loaded) -
         assert "launch day" in sweep.reason
 
 
+async def test_a_second_ctrl_c_breaks_a_sweep_off_and_does_not_spoil_it(loaded: Loaded) -> None:
+    """The handler leaves by SystemExit, which reaches the sweep as the cancellation of its task."""
+    with open_store(loaded.store_path) as store:
+        plan = plan_for(loaded, "chat-8b", (), store)
+
+        def leave(_progress: SweepProgress) -> None:
+            task.cancel()
+
+        work = run_stored_sweep(
+            loaded,
+            store,
+            plan,
+            Caller("command", "me@here"),
+            interrupted=lambda: None,
+            show=leave,
+            on_cell=lambda _cell: None,
+        )
+        task = asyncio.ensure_future(work)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        sweep = recent_sweeps(store, 1)[0]
+    assert (sweep.outcome, sweep.ended_by, sweep.exit_code) == ("aborted", "stop", 4)
+    assert sweep.reason == "its process was told to end, at once"
+    assert sweep.tally["resumable"] is True
+
+
 def test_a_sweep_whose_daemon_is_gone_stops_by_itself(loaded: Loaded) -> None:
     nobody = os.getpid() + 1
     words = ["sweep", "chat-8b", "--now", "--direct", "--config", str(loaded.path), "--parent", str(nobody)]

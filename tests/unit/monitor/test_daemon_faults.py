@@ -1,0 +1,77 @@
+"""One part of the daemon that fails takes no other part down and leaves nobody waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from monitor.config.load import Loaded
+from monitor.service.daemon import Daemon
+from monitor.store.alerts import recent_events
+from monitor.store.db import Store, open_store
+from monitor.store.intents import add_intent, get_intent
+from tests.support.configs import sound
+
+CONFIG = """\
+[[endpoint]]
+name = "chat"
+url = "http://127.0.0.1:9"
+[serve]
+metrics_port = 0
+"""
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Loaded:
+    return sound(tmp_path, CONFIG)
+
+
+@asynccontextmanager
+async def serving(loaded: Loaded, store: Store) -> AsyncIterator[None]:
+    stop = asyncio.Event()
+    daemon = asyncio.ensure_future(Daemon(loaded, store).run(stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        await daemon
+
+
+async def seen(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - the store tells nobody
+            await asyncio.sleep(0.05)
+
+
+async def test_whoever_asked_for_a_sweep_that_cannot_be_started_is_told(
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "gone"))
+    with open_store(loaded.store_path) as store:
+        intent = add_intent(
+            store, kind="sweep", subject="chat", who="me", host="h", created_at_s=time.time(), reason="", args={}
+        )
+
+        def result() -> str:
+            found = get_intent(store, intent)
+            return found.result if found is not None else ""
+
+        async with serving(loaded, store):
+            await seen(lambda: bool(result()))
+        assert result().startswith("exit 1: it could not be started")
+
+
+async def test_a_server_that_is_not_restored_is_told_of_though_the_other_alerts_fail(loaded: Loaded) -> None:
+    with open_store(loaded.store_path) as store:
+        with store.write() as db:
+            db.execute("INSERT INTO crossovers VALUES (1, 'chat', 'f', 1.0, NULL, '{}', 'not an answer')")
+        loaded.store_path.with_name("specwatch.db.restart-chat.json").write_text("{}")
+        async with serving(loaded, store):
+            await seen(lambda: bool(recent_events(store, 1)))
+        event = recent_events(store, 1)[0]
+    assert (event.rule, event.kind, event.endpoint) == ("not_restored", "firing", "chat")
