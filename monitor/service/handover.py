@@ -24,7 +24,8 @@ from probes.sweep.plan import SweepPlan
 
 TAKE_S = 15.0
 """A daemon looks for requests twice a second; one that has not by then never will."""
-STOP_S = 45.0
+STOP_S = 75.0
+"""Longer than a daemon's patience with a sweep that it ends."""
 POLL_S = 0.3
 
 

@@ -19,8 +19,9 @@ from monitor.service.budget import restore_bound_s
 
 log = logging.getLogger(__name__)
 
-STOP_GRACE_S = 15.0
-"""How long a child may take to close its streams and write its end before it is killed."""
+STOP_GRACE_S = 60.0
+"""How long a child may take to close its streams, see the server let go of them (SGLang shows that up to 35 s late) and
+write its end before it is killed."""
 SAY_EVERY_S = 30.0
 
 

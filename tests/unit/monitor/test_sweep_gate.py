@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from monitor.commands.stop import END_S
 from monitor.config.load import Loaded
+from monitor.service.handover import STOP_S
 from monitor.service.progress import progress_line
 from monitor.service.sweep_child import STOP_GRACE_S, grace_s
 from monitor.service.sweep_gate import left_in, servers_of
@@ -15,6 +17,8 @@ from monitor.service.sweep_run import not_restored
 from monitor.store.db import open_store
 from monitor.values import SweepProgress
 from probes.sweep.outcome import SweepOutcome
+from probes.sweep.run import SCRAPE_TIMEOUT_S
+from probes.sweep.watch import IDLE_BOUND_SGLANG_S
 from tests.support.configs import sound
 from tests.support.plans import arm, plan
 from tests.support.records import a_crossover
@@ -69,6 +73,11 @@ def test_a_journal_of_the_pool_stands_against_a_sweep_and_one_of_another_does_no
 def test_a_sweep_that_restarts_a_server_is_given_the_time_to_put_it_back(loaded: Loaded) -> None:
     assert grace_s(loaded.config, "chat-8b") > STOP_GRACE_S + 300.0 + 2 * 60.0
     assert grace_s(loaded.config, "code") == STOP_GRACE_S
+
+
+def test_a_stop_waits_for_a_server_that_shows_late_that_it_has_let_go_of_our_requests() -> None:
+    slowest_s = IDLE_BOUND_SGLANG_S + 2.0 + 2 * SCRAPE_TIMEOUT_S
+    assert min(STOP_GRACE_S, END_S, STOP_S) > slowest_s
 
 
 def test_a_measured_answer_survives_a_server_that_was_not_put_back() -> None:
