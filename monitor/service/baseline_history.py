@@ -17,7 +17,7 @@ from monitor.store.sweeps import get_sweep, latest_crossover, load_cells
 from monitor.values import SweepRecord
 from probes.crossover import cells_to_points
 from probes.sweep.plan import LoadSpec, StreamRate, SweepPlan, loaded_s
-from probes.values import Cell
+from probes.values import Cell, CurvePoint
 
 
 def with_history(store: Store | None, plan: SweepPlan) -> SweepPlan:
@@ -29,7 +29,7 @@ def with_history(store: Store | None, plan: SweepPlan) -> SweepPlan:
     if store is None or sweep is None:
         return plan
     cells = [cell for cell in load_cells(store, sweep.id) if cell.valid]
-    history = cells_to_points([cell for cell in cells if cell.arm == plan.baseline])
+    history = [point for cell in cells if cell.arm == plan.baseline for point in _per_engine(cell)]
     return replace(plan, history=tuple(history), seen=_stream_rates(sweep, cells, plan.load.max_tokens))
 
 
@@ -42,6 +42,12 @@ def _last(store: Store, plan: SweepPlan) -> SweepRecord | None:
     if sweep is None or sweep.baseline != plan.baseline or _baseline_url(sweep) != _url(plan):
         return None
     return sweep if same_load(sweep.plan.get("load"), plan.load) else None
+
+
+def _per_engine(cell: Cell) -> list[CurvePoint]:
+    """A fingerprint does not tell how many engines share the load, and concurrency is one engine's."""
+    engines = cell.engine_count or 1
+    return [replace(point, output_tok_s=point.output_tok_s / engines) for point in cells_to_points([cell])]
 
 
 def _stream_rates(sweep: SweepRecord, cells: Sequence[Cell], max_tokens: int) -> tuple[StreamRate, ...]:

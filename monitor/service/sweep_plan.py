@@ -19,7 +19,7 @@ from monitor.service.start_time import last_start_s
 from monitor.store.db import Store
 from monitor.store.readings import live_loads
 from monitor.store.sweeps import recent_sweeps
-from probes.load.prompts import BUILTIN
+from probes.load.prompts import BUILTIN, PromptFileError, load_prompts
 from probes.sweep.plan import ArmPlan, LoadSpec, SweepPlan
 
 PEAK_QUANTILE = 0.999
@@ -87,7 +87,16 @@ def _load(loaded: Loaded, endpoint: EndpointConfig, probe: ProbeConfig, store: S
         seed=probe.seed,
         shape=traffic.shape if imitates else None,
         prefix_hit_target=ratio or 0.0,
+        prompts_sha256=_sha256(probe.prompts),
     )
+
+
+def _sha256(prompts: str) -> str:
+    """Empty where they cannot be read, which the sweep says itself."""
+    try:
+        return load_prompts(prompts).sha256
+    except PromptFileError:
+        return ""
 
 
 def _last_load(store: Store, pool: str) -> object:

@@ -37,7 +37,7 @@ class Evidence:
     load: LoadSpec = field(default_factory=LoadSpec)
     """What the clients were told to send."""
     history: tuple[CurvePoint, ...] = ()
-    """Earlier points of this arm on the same servers, where it is the baseline."""
+    """Earlier points of this arm on the same servers, in tok/s of one engine, where it is the baseline."""
     seen: Seen | None = None
     """What the arm showed before the sweep's first load."""
     identity: Identity | None = None

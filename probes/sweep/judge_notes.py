@@ -66,15 +66,16 @@ def capped(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
 
 
 def baseline_degraded(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
-    """The baseline is slower than in its last sweep, at the same concurrency."""
+    """The baseline is slower than in its last sweep, at the same concurrency; both of one engine."""
     if cell.concurrency is None or cell.output_tok_s is None:
         return
-    before = _earlier_tok_s(evidence.history, cell.concurrency)
-    if before is None or cell.output_tok_s > (1 - DEGRADED_MIN) * before:
+    before, now = _earlier_tok_s(evidence.history, cell.concurrency), cell.output_tok_s / (cell.engine_count or 1)
+    if before is None or now > (1 - DEGRADED_MIN) * before:
         return
+    unit = "tok/s" if (cell.engine_count or 1) == 1 else "tok/s per engine"
     text = (
-        f"the baseline is {1 - cell.output_tok_s / before:.0%} slower than in its last sweep: {cell.output_tok_s:.0f}"
-        f" tok/s at {cell.concurrency:.1f} concurrent, {before:.0f} then; look for what changed on the machine"
+        f"the baseline is {1 - now / before:.0%} slower than in its last sweep: {now:.0f} {unit} at"
+        f" {cell.concurrency:.1f} concurrent, {before:.0f} then; look for what changed on the machine"
     )
     yield Reason("baseline_degraded", text)
 

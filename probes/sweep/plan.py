@@ -53,6 +53,8 @@ class LoadSpec:
     """Of the servers' vocabulary, once the sweep has seen it count; None takes what is usual for English."""
     max_model_len: int | None = None
     """Most tokens of prompt and answer together, where the servers say so."""
+    prompts_sha256: str = ""
+    """Of what `prompts` names: a file may change, and so may our own set. Empty where it was not read yet."""
 
     @property
     def form(self) -> Form:
@@ -106,7 +108,8 @@ class SweepPlan:
     workers: int | None = None
     """Processes that carry the load; None decides by the rung."""
     history: tuple[CurvePoint, ...] = ()
-    """The baseline's points from its newest earlier sweep on the same servers; to see a baseline that got slower."""
+    """The baseline's points from its newest earlier sweep on the same servers, in tok/s of one engine; to see one that
+    got slower."""
     seen: tuple[StreamRate, ...] = ()
     """Of every arm in that sweep, for the upper bound of tokens."""
     start_s: float | None = None

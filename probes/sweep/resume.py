@@ -42,7 +42,7 @@ def signature(plan: SweepPlan) -> str:
         "ladder": list(plan.ladder),
         "repeats": plan.repeats,
         "cell_s": plan.cell_s,
-        "load": [load.prompts, load.max_tokens, load.temperature, load.top_p, load.seed],
+        "load": [load.prompts, load.max_tokens, load.temperature, load.top_p, load.seed, load.prompts_sha256],
         "shaped": load.shape is not None,
         "prefix": round(load.prefix_hit_target, 1),
     }

@@ -17,6 +17,7 @@ from monitor.store.identities import save_identity
 from monitor.store.readings import append_readings
 from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
 from probes.sweep.plan import SweepPlan, estimate
+from probes.sweep.resume import signature
 from probes.values import Axis, Crossover, Histogram, Identity
 from tests.support.readings import engine, reading
 from tests.support.records import a_cell
@@ -120,7 +121,9 @@ def test_restarted_arms_are_the_endpoints_own_server(tmp_path: Path) -> None:
     assert plan.restarts
 
 
-def measured(store: Store, plan: SweepPlan, at_s: float, *, print_: str = "f1", tok_s: float = 400.0) -> None:
+def measured(
+    store: Store, plan: SweepPlan, at_s: float, *, print_: str = "f1", tok_s: float = 400.0, engines: int = 1
+) -> None:
     """A finished sweep of this plan with one cell of the baseline and one of k3."""
     sweep_id = begin_sweep(
         store,
@@ -135,7 +138,7 @@ def measured(store: Store, plan: SweepPlan, at_s: float, *, print_: str = "f1", 
         live_arm=plan.live_arm,
         plan=describe_plan(plan, Caller("command", "me")),
     )
-    add_cell(store, sweep_id, a_cell("off", 0, output_tok_s=tok_s))
+    add_cell(store, sweep_id, a_cell("off", 0, output_tok_s=tok_s, engine_count=engines))
     add_cell(store, sweep_id, a_cell("k3", 1, output_tok_s=2 * tok_s))
     end_sweep(
         store,
@@ -162,6 +165,23 @@ def test_the_plan_knows_how_fast_the_baseline_was_last_time(tmp_path: Path) -> N
         assert [(point.arm, point.output_tok_s) for point in history] == [("off", 500.0)]
 
 
+def test_a_baseline_of_fewer_engines_is_compared_by_the_engine(tmp_path: Path) -> None:
+    loaded = load_config(config(tmp_path))
+    with open_store(loaded.store_path) as store:
+        measured(store, plan_for(loaded, "chat", (), store), 1000.0, tok_s=800.0, engines=2)
+        save_identity(store, "chat", 3000.0, Identity(version="1"), "f1")
+        assert [point.output_tok_s for point in plan_for(loaded, "chat", (), store).history] == [400.0]
+
+
+def test_prompts_that_changed_change_what_a_sweep_can_go_on_after(tmp_path: Path) -> None:
+    own = tmp_path / "own.jsonl"
+    own.write_text('{"prompt": "Say something."}')
+    loaded = load_config(config(tmp_path, text=CONFIG.replace("  ladder", f'  prompts = "{own}"\n  ladder')))
+    before = signature(plan_for(loaded, "chat", (), None))
+    own.write_text('{"prompt": "Say something else."}')
+    assert signature(plan_for(loaded, "chat", (), None)) != before
+
+
 def test_a_budget_of_tokens_goes_by_what_every_arms_cells_made_last_time(tmp_path: Path) -> None:
     loaded = load_config(config(tmp_path, "[16, 64]"))
     with open_store(loaded.store_path) as store:
@@ -177,13 +197,17 @@ def test_a_budget_of_tokens_goes_by_what_every_arms_cells_made_last_time(tmp_pat
     assert estimate(unseen).tokens_upper == estimate(replace(unseen, seen=())).tokens_upper, "fewer may be faster each"
 
 
-@pytest.mark.parametrize("change", ["server", "load", "address"])
+@pytest.mark.parametrize("change", ["server", "load", "address", "prompts", "older release"])
 def test_another_server_or_load_is_no_history(tmp_path: Path, change: str) -> None:
     loaded = load_config(config(tmp_path))
     with open_store(loaded.store_path) as store:
         plan = plan_for(loaded, "chat", (), store)
         if change == "load":
             plan = replace(plan, load=replace(plan.load, max_tokens=64))
+        if change == "prompts":
+            plan = replace(plan, load=replace(plan.load, prompts_sha256="0" * 64))
+        if change == "older release":
+            plan = replace(plan, load=replace(plan.load, prompts_sha256=""))
         if change == "address":
             moved = [replace(a, target=replace(a.target, url=f"{a.target.url}/old")) for a in plan.arms]
             plan = replace(plan, arms=tuple(moved))

@@ -235,6 +235,13 @@ def with_history(tok_s: float) -> Evidence:
         with_finish("length", 0.5),
         replace(with_finish("length", 0.9), load=LoadSpec(shape=LengthShape((10.0,), (20.0,), 500))),
         with_history(RATE / 0.96),
+        replace(
+            evidence(engines=2),
+            history=tuple(
+                replace(point, concurrency=point.concurrency / 2, output_tok_s=point.output_tok_s / 2)
+                for point in with_history(RATE / 0.96).history
+            ),
+        ),
         replace(with_history(RATE / 0.92), history=with_history(RATE / 0.92).history[2:]),
         with_command("serve --speculative-config '{}'"),
         aiming_at(0.3, with_hits(0.27)),
