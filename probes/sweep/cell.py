@@ -132,6 +132,7 @@ async def measure_cell(job: CellJob, scraper: Reads) -> Cell:
             history=job.history,
             seen=job.seen,
             identity=identity,
+            chat=any(prompt.messages is not None for prompt in job.prompts.prompts),
             workers=loop.processes,
         )
     )

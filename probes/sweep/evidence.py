@@ -42,6 +42,8 @@ class Evidence:
     """What the arm showed before the sweep's first load."""
     identity: Identity | None = None
     """What the server says it is after the cell."""
+    chat: bool = False
+    """Whether requests went through the server's chat template, which puts text before ours."""
     workers: int | None = None
     """Processes that carried the load."""
     ramp_cut_s: float | None = None

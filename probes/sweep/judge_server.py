@@ -26,6 +26,9 @@ and takes in what was drafted or stepped beyond the end."""
 BLOCK_UNKNOWN = 16.0
 PREFIX_OFF_MAX = 0.05
 """Share of prompt tokens by which the prefix cache may be off its target."""
+TEMPLATE_TOKENS_MAX = 80.0
+"""Most that a chat template puts before the first word of any request, where no salt can reach: role marks, a date, a
+default system prompt (5 blocks; Llama 3 has 36 tokens, gpt-oss about 70). It hits for users as it does for us."""
 STREAM_TOKENS_MIN = 5.0
 """Tokens per stream in the window: the counter moves in steps, fewer would round by more than 20%."""
 ENGINES_APART_MAX = 0.15
@@ -136,7 +139,11 @@ def prefix_hits(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
             )
             yield Reason("prefix_hits", text)
         return
-    if not target - PREFIX_OFF_MAX - _hits_lost(target, evidence) <= ratio <= target + PREFIX_OFF_MAX:
+    if (
+        not target - PREFIX_OFF_MAX - _hits_lost(target, evidence)
+        <= ratio
+        <= target + PREFIX_OFF_MAX + _template_hits(evidence)
+    ):
         aim = f"where {target:.0%} were aimed at" if target else "though every request is salted"
         yield Reason("prefix_hits", f"{ratio:.0%} of prompt tokens came from the prefix cache, {aim}")
 
@@ -150,6 +157,12 @@ def _hits_lost(target: float, evidence: Evidence) -> float:
     first = target * max(prompts) * (evidence.engine_count or 1)
     last = _block_tokens(evidence, BLOCK_UNKNOWN) * len(prompts) if evidence.arm.speculative else 0.0
     return min(target, (first + last) / sum(prompts))
+
+
+def _template_hits(evidence: Evidence) -> float:
+    """Share of prompt tokens that may hit although nothing of ours is shared."""
+    prompts = [record.prompt_tokens for record in evidence.records if record.prompt_tokens]
+    return TEMPLATE_TOKENS_MAX * len(prompts) / sum(prompts) if evidence.chat and prompts else 0.0
 
 
 def _is_sglang(evidence: Evidence) -> bool:

@@ -308,6 +308,17 @@ def test_the_first_request_of_a_cell_cannot_hit() -> None:
     assert "prefix_hits" in codes(assemble(aiming_at(0.5, with_hits(0.4))))[0]
 
 
+def test_a_chat_template_stands_before_every_salt() -> None:
+    """32 of 400 prompt tokens hit on every request; more than a template holds is not its."""
+    plain = with_hits(0.08)
+    plain = replace(plain, records=tuple(replace(r, prompt_tokens=400) for r in plain.records[:20]))
+    assert codes(assemble(plain))[0] >= {"prefix_hits"}
+    assert "prefix_hits" not in codes(assemble(replace(plain, chat=True)))[0]
+    assert "prefix_hits" not in codes(assemble(aiming_at(0.05, replace(plain, chat=True))))[0]
+    much = replace(with_hits(0.3), records=plain.records, chat=True)
+    assert "prefix_hits" in codes(assemble(much))[0]
+
+
 def test_a_drafter_has_the_last_shared_block_computed_again() -> None:
     """16 of 100 prompt tokens."""
     off, on = aiming_at(0.5, with_hits(0.3)), aiming_at(0.5, with_hits(0.3, speculative=True))
