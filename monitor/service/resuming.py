@@ -5,7 +5,7 @@ Pure: what it needs of the store it is given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from monitor.values import SweepRecord
@@ -20,6 +20,14 @@ class Resumable:
 
     sweep: SweepRecord
     cells: tuple[Cell, ...]
+
+
+def k_changed(cells: Sequence[Cell], k_now: Mapping[str, int | None]) -> bool:
+    """Whether an arm drafts another number of tokens now (`k_now`, by arm) than it did in these cells.
+
+    A fingerprint is the baseline's and leaves K out, because arms differ in it; unknown is no difference.
+    """
+    return any(cell.k != k for cell in cells if cell.k is not None and (k := k_now.get(cell.arm)) is not None)
 
 
 def resumable(

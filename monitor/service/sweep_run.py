@@ -11,6 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 
 from monitor import exit_codes
@@ -21,7 +22,7 @@ from monitor.service.budget import bounded, need_of
 from monitor.service.died import settle_dead_sweeps
 from monitor.service.restart_sweep import NotRestored, restart_arms
 from monitor.service.restoring import restore_orphans
-from monitor.service.resuming import Resumable, resumable
+from monitor.service.resuming import Resumable, k_changed, resumable
 from monitor.service.statuses import fingerprint_of
 from monitor.service.sweep_gate import ask_gate, left_in, servers_of, standing
 from monitor.service.sweep_hooks import StoreHooks
@@ -42,10 +43,10 @@ from probes.scrape.scrape import Scraper
 from probes.sweep.gate import GateVerdict
 from probes.sweep.guard import Stopped, guarded
 from probes.sweep.outcome import SweepOutcome
-from probes.sweep.plan import SweepPlan
+from probes.sweep.plan import ArmPlan, SweepPlan
 from probes.sweep.resume import signature, usable
 from probes.sweep.run import run_sweep
-from probes.values import Cell, State
+from probes.values import Cell, Reading, State
 
 LOOK_BACK = 50
 """Newest sweeps of the pool among which a broken-off one is looked for; refused tries of a night are among them."""
@@ -195,7 +196,7 @@ class _Sweep:
         within_s = 3600 * self._probe.resume_hours
         if self._caller.fresh or within_s <= 0:
             return None
-        return resumable(
+        found = resumable(
             pool_sweeps(self._store, self._plan.pool, LOOK_BACK),
             lambda sweep_id: usable(self._plan, load_cells(self._store, sweep_id)),
             signature=signature(self._plan),
@@ -203,20 +204,30 @@ class _Sweep:
             now_s=time.time(),
             within_s=within_s,
         )
+        return None if found is None or k_changed(found.cells, await self._k_now()) else found
+
+    async def _k_now(self) -> dict[str, int | None]:
+        """K of every arm that runs now; what a restart will bring up is said by the plan."""
+        if self._plan.restarts:
+            return {}
+        readings = await asyncio.gather(*(self._read(arm) for arm in self._plan.arms))
+        return {arm.name: reading.k for arm, reading in zip(self._plan.arms, readings, strict=True)}
+
+    async def _read(self, arm: ArmPlan) -> Reading:
+        scrape = self._loaded.config.scrape
+        async with aclosing(
+            Scraper(arm.target, timeout_s=scrape.timeout_s, max_bytes=scrape.max_page_bytes)
+        ) as scraper:
+            return await scraper.read()
 
     async def _served(self) -> str | None:
         """The fingerprint of the baseline's server as it is now; None where it does not say enough."""
         arms = servers_of(self._plan)
         arm = next((a for a in arms if a.name == self._plan.baseline), arms[0])
-        scrape = self._loaded.config.scrape
-        scraper = Scraper(arm.target, timeout_s=scrape.timeout_s, max_bytes=scrape.max_page_bytes)
-        try:
-            reading = await scraper.read()
-            if reading.state is not State.OK:
-                return None
-            identity = await identify(arm.target, timeout_s=scrape.timeout_s)
-        finally:
-            await scraper.aclose()
+        reading = await self._read(arm)
+        if reading.state is not State.OK:
+            return None
+        identity = await identify(arm.target, timeout_s=self._loaded.config.scrape.timeout_s)
         return fingerprint_of(self._endpoint, identity, reading)
 
     def _say_gate(self, broken: Resumable | None) -> None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from probes.scrape.scrape import Scraper
 from probes.sweep.gate import ArmLoad
@@ -37,8 +36,8 @@ async def observe(
     makes an arm unreachable: silence is no proof of idleness. Raises Stopped.
     """
     first_at = {_page(arm): arm for arm in reversed(arms)}
-    looks = [_observe_one(arm, quiet_s, timeout_s, max_bytes) for arm in first_at.values()]
-    loads = dict(zip(first_at, await guarded(_together(looks), stop_requested), strict=True))
+    work = _together(tuple(first_at.values()), quiet_s, timeout_s, max_bytes)
+    loads = dict(zip(first_at, await guarded(work, stop_requested), strict=True))
     return tuple(replace(loads[_page(arm)], arm=arm.name) for arm in arms)
 
 
@@ -46,8 +45,8 @@ def _page(arm: ArmPlan) -> tuple[str, str | None]:
     return arm.target.url, arm.target.metrics_url
 
 
-async def _together(looks: Sequence[Coroutine[Any, Any, ArmLoad]]) -> list[ArmLoad]:
-    return await asyncio.gather(*looks)
+async def _together(arms: Sequence[ArmPlan], quiet_s: float, timeout_s: float, max_bytes: int) -> list[ArmLoad]:
+    return await asyncio.gather(*(_observe_one(arm, quiet_s, timeout_s, max_bytes) for arm in arms))
 
 
 async def _observe_one(arm: ArmPlan, quiet_s: float, timeout_s: float, max_bytes: int) -> ArmLoad:
