@@ -28,9 +28,9 @@ LASTING = frozenset(
 def signature(plan: SweepPlan) -> str:
     """Equal for two plans whose cells may stand in one answer: 16 hex digits.
 
-    Covers the arms, the baseline, the ladder, repeats, the window and the load. Lengths and the prefix-hit target may
-    follow live traffic, which never stands still: of those it takes only whether lengths are imitated and the target
-    to a tenth. Budgets, limits and workers do not matter.
+    Covers the arms, the baseline, the ladder, repeats, the window and the load. Lengths that follow live traffic are
+    held still by whoever makes the plan, for as long as they are about right; the prefix-hit target that follows it is
+    taken to a tenth. Budgets, limits and workers do not matter.
     """
     load = plan.load
     told = {
@@ -43,7 +43,7 @@ def signature(plan: SweepPlan) -> str:
         "repeats": plan.repeats,
         "cell_s": plan.cell_s,
         "load": [load.prompts, load.max_tokens, load.temperature, load.top_p, load.seed, load.prompts_sha256],
-        "shaped": load.shape is not None,
+        "shape": None if load.shape is None else [load.shape.prompt_tokens, load.shape.output_tokens],
         "prefix": round(load.prefix_hit_target, 1),
     }
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]

@@ -44,10 +44,14 @@ def test_budgets_and_limits_do_not_matter_to_what_was_measured(changes: dict[str
     assert signature(plan(**changes)) == signature(plan())
 
 
-def test_lengths_that_follow_live_traffic_do_not_end_a_sweep() -> None:
-    later = replace(SHAPE, output_tokens=(3.0, 5.0))
-    one, two = (plan(load=LoadSpec(shape=shape, prefix_hit_target=t)) for shape, t in ((SHAPE, 0.31), (later, 0.33)))
-    assert signature(one) == signature(two)
+def test_live_prefix_hits_that_move_a_little_do_not_end_a_sweep_and_other_lengths_do() -> None:
+    more, longer = replace(SHAPE, requests=900), replace(SHAPE, output_tokens=(3.0, 9.0))
+    one, two, other = (
+        signature(plan(load=LoadSpec(shape=shape, prefix_hit_target=target)))
+        for shape, target in ((SHAPE, 0.31), (more, 0.33), (longer, 0.31))
+    )
+    assert one == two
+    assert one != other
 
 
 def cells_of(sweep: SweepPlan, *numbers: int) -> list[Cell]:
