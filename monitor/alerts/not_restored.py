@@ -93,8 +93,10 @@ def _resolved(state: AlertState, pool: str, now_s: float) -> AlertEvent:
         "resolved",
         now_s,
         str(state.alert_id),
-        f"{_who(state.endpoint, pool)}: restored after {lasted}: the live arm serves again",
-        f"Why: health, the served model, its counters and one real completion prove the live arm.\n"
+        f"{_who(state.endpoint, pool)}: restored after {lasted}",
+        # Who deletes the journal has proved nothing to us.
+        f"Why: its journal is closed. That takes health, the served model, its counters and one real completion to "
+        f"prove the live arm; only where somebody deleted the file by hand nobody has looked.\n"
         f"It lasted {lasted}, from {_utc(since_s)} to {_utc(now_s)}.",
         {"resolved_because": "restored"},
     )

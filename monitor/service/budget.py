@@ -54,8 +54,9 @@ def limits_of(probe: ProbeConfig, *, now: bool) -> GateLimits:
 def bounded(plan: SweepPlan, probe: ProbeConfig, now_s: float, *, now: bool) -> SweepPlan:
     """The same plan, its minutes cut to what its window and its money have left; `--now` knows no window."""
     minutes = [plan.max_minutes]
-    if not now and probe.window is not None and in_window(probe.window, probe.timezone, now_s):
-        minutes.append(window_left_s(probe.window, probe.timezone, now_s) / 60)
+    if not now and probe.window is not None:
+        inside = in_window(probe.window, probe.timezone, now_s)
+        minutes.append(window_left_s(probe.window, probe.timezone, now_s) / 60 if inside else 0.0)
     if probe.max_cost is not None and probe.cost_per_hour:
         minutes.append(60 * probe.max_cost / probe.cost_per_hour)
     return replace(plan, max_minutes=min(minutes))

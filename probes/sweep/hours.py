@@ -50,7 +50,22 @@ def window_left_s(spec: str, timezone: str, now_s: float) -> float:
     end = local.replace(hour=hour, minute=minute, second=0, microsecond=0)
     if end <= local:
         end += timedelta(days=1)
-    return max(0.0, end.timestamp() - now_s)
+    at_s = end.timestamp()
+    shown = datetime.fromtimestamp(at_s, ZoneInfo(timezone))
+    if (shown.hour, shown.minute) != (hour, minute) and in_window(spec, timezone, now_s):
+        at_s = _jump_s(spec, timezone, now_s, at_s)
+    return max(0.0, at_s - now_s)
+
+
+def _jump_s(spec: str, timezone: str, inside_s: float, outside_s: float) -> float:
+    """The second at which clocks jump over a window's end."""
+    while outside_s - inside_s > 1.0:
+        middle_s = (inside_s + outside_s) / 2
+        if in_window(spec, timezone, middle_s):
+            inside_s = middle_s
+        else:
+            outside_s = middle_s
+    return inside_s
 
 
 def _edges(spec: str) -> tuple[int, int, int, int]:

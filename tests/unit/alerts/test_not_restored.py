@@ -63,6 +63,7 @@ def test_it_ends_once_the_server_is_back_with_the_id_it_began_with() -> None:
     assert first is not None
     assert event is not None
     assert (event.kind, event.alert_id) == ("resolved", first.alert_id)
+    assert "deleted the file by hand nobody has looked" in event.text, "no more is said than is known"
     assert state.phase is AlertPhase.INACTIVE
     assert advance(state, None, "chat", T + 2 * HOUR)[1] is None
 

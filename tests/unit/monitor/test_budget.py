@@ -20,6 +20,7 @@ def test_a_sweep_may_not_outlast_its_window_unless_told_now() -> None:
     assert bounded(plan(max_minutes=240.0), PROBE, AT_S, now=False).max_minutes == pytest.approx(30.0)
     assert bounded(plan(max_minutes=20.0), PROBE, AT_S, now=False).max_minutes == 20.0
     assert bounded(plan(max_minutes=240.0), PROBE, AT_S, now=True).max_minutes == 240.0
+    assert bounded(plan(max_minutes=240.0), PROBE, AT_S + 1801.0, now=False).max_minutes == 0.0, "it has just closed"
 
 
 def test_money_buys_no_more_minutes_than_it_can_also_when_told_now() -> None:

@@ -72,6 +72,13 @@ def test_a_window_says_how_much_of_it_is_left(spec: str, at: datetime, left_h: f
     assert window_left_s(spec, "UTC", at.timestamp()) == pytest.approx(left_h * 3600)
 
 
+def test_a_window_whose_end_is_skipped_ends_when_clocks_jump() -> None:
+    at_s = datetime(2026, 3, 29, 0, 30, tzinfo=UTC).timestamp()
+    left_s = window_left_s("01:00-02:30", "Europe/Berlin", at_s)
+    assert left_s == pytest.approx(1800.0, abs=1.0)
+    assert not in_window("01:00-02:30", "Europe/Berlin", at_s + left_s + 1.0)
+
+
 @pytest.mark.parametrize(
     ("spec", "at", "began"),
     [
