@@ -79,7 +79,17 @@ def _start_daemon(loaded: Loaded) -> subprocess.Popen[bytes]:
     log = loaded.store_path.with_name(loaded.store_path.name + ".serve.log")
     with log.open("ab") as stream:
         daemon = subprocess.Popen(
-            [sys.executable, "-m", "monitor.cli", "serve", "--config", str(loaded.path), "--parent", str(os.getpid())],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "monitor.cli",
+                "serve",
+                "--config",
+                str(loaded.path),
+                "--parent",
+                str(os.getpid()),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,

@@ -32,7 +32,7 @@ class SimServers:
 
 async def start_sim(arms: list[str], *, crossover: float | None, seed: int, time_scale: float) -> SimServers:
     """Start one process that serves every arm. Raises RuntimeError with its last words where it does not come up."""
-    command = [sys.executable, "-m", "probes.sim", "--port", "0", "--seed", str(seed)]
+    command = [sys.executable, "-P", "-m", "probes.sim", "--port", "0", "--seed", str(seed)]
     command += ["--crossover", "none" if crossover is None else str(told(crossover)), "--time-scale", str(time_scale)]
     command += ["--mean-output-tokens", str(OUTPUT_TOKENS), "--prompt-cost", str(PROMPT_COST)]
     command += ["--acceptance", ",".join(map(str, ACCEPTANCE))]
@@ -58,6 +58,7 @@ async def start_daemon(config: Path, log: Path) -> asyncio.subprocess.Process:
     with log.open("wb") as stream:
         return await asyncio.create_subprocess_exec(
             sys.executable,
+            "-P",
             "-m",
             "monitor.cli",
             "serve",

@@ -14,9 +14,12 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 from monitor import exit_codes
@@ -24,12 +27,13 @@ from monitor.log import setup_logging
 from monitor.service.guardian_process import READY
 from monitor.service.locks import AlreadyHeld, Lock
 from monitor.service.restart_reach import target_from
+from probes.restart.ask import NoAnswer, ask_health
 from probes.restart.journal import Journal, JournalError, failed_try
 from probes.restart.journal_file import JournalFile
 from probes.restart.paths import RestartPaths, paths_of_journal
 from probes.restart.procs import identify_process, still_runs
 from probes.restart.put_back import NotPutBack, PutBack
-from probes.restart.steps import next_try_s
+from probes.restart.steps import LONGEST_WAIT_S, next_try_s
 from probes.values import Target
 
 log = logging.getLogger("monitor.service.guardian")
@@ -76,7 +80,17 @@ def _end_parent_after(hung_after_s: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, hung_after_s)
 
 
+def _load_the_rest() -> None:
+    """The HTTP libraries load half of themselves with the first request, so one is sent, to a port without a server."""
+    import_module("encodings.idna")
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        with suppress(NoAnswer):
+            asyncio.run(ask_health(Target("nobody", f"http://127.0.0.1:{nobody.getsockname()[1]}")))
+
+
 def _watch(paths: RestartPaths) -> int:
+    _load_the_rest()
     for tried in range(TRIES):
         with Lock(paths.lock).wait(_say_ready if tried == 0 else lambda: None):
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -127,12 +141,15 @@ def _target(file: JournalFile, journal: Journal) -> tuple[Target, str]:
 def _sleep_until_due(paths: RestartPaths) -> bool:
     """False once the journal is gone; the lock is free meanwhile, for whoever wants to try before us."""
     file = JournalFile(paths.journal)
+    # A journal that cannot be read says no time; it must use up our tries all the same, or we would stay for ever.
+    end_s = time.monotonic() + LONGEST_WAIT_S
     while file.exists():
         try:
             if next_try_s(file.read(), time.time()) <= time.time():
                 return True
-        except JournalError as error:
-            log.error("event=not_restored endpoint=%s reason=%s", paths.endpoint, error)
+        except JournalError:
+            if time.monotonic() >= end_s:
+                return True
         time.sleep(LOOK_EVERY_S)
     return False
 

@@ -31,7 +31,8 @@ def start_guardian(paths: RestartPaths, *, once: bool = False, hung_after_s: flo
     With `once` it tries once to restore, and nothing else. Raises NoGuardian.
     """
     _going_on[:] = [one for one in _going_on if one.poll() is None]
-    command = [sys.executable, "-m", "monitor.service.guardian", str(paths.journal)]
+    # -P: a monitor.py in the folder that we were started in must not be taken for ours.
+    command = [sys.executable, "-P", "-m", "monitor.service.guardian", str(paths.journal)]
     command += ["--once"] if once else ["--hung-after-s", f"{hung_after_s:g}"]
     try:
         log = _open_log(paths.log)

@@ -73,9 +73,10 @@ class Lock:
     def release(self) -> None:
         """Give the lock back; the file stays, since unlinking it would race with the next holder."""
         if self._fd is not None:
-            os.ftruncate(self._fd, 0)
-            os.close(self._fd)
-            self._fd = None
+            fd, self._fd = self._fd, None
+            with contextlib.suppress(OSError):  # as above; closing is what gives it back
+                os.ftruncate(fd, 0)
+            os.close(fd)
 
     def _holding(self, fd: int) -> Self:
         self._fd = fd

@@ -76,7 +76,8 @@ class SweepChildren:
         await asyncio.gather(*(self._end(child, pool) for child, pool in self._running.items()))
 
     async def _run(self, pool: str, words: list[str], trigger: str, who: str) -> int:
-        command = [sys.executable, "-m", "monitor.cli", "sweep", pool, "--direct", "--config", str(self._config_path)]
+        command = [sys.executable, "-P", "-m", "monitor.cli", "sweep", pool, "--direct"]
+        command += ["--config", str(self._config_path)]
         child = await asyncio.create_subprocess_exec(
             *command,
             *words,

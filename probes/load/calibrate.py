@@ -63,7 +63,7 @@ class Server:
 async def stamping_server() -> AsyncIterator[tuple[Server, str]]:
     """A server child and its URL, until the block ends."""
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "probes.load.stamping_server"),
+        *(sys.executable, "-P", "-m", "probes.load.stamping_server"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=1 << 26,

@@ -160,3 +160,13 @@ async def test_a_server_that_is_not_there_ends_the_warm_up_and_shows_in_the_requ
     finally:
         await load.aclose()
     assert load.records[0].error.startswith("connection failed: nothing listens at http://127.0.0.1:9")
+
+
+async def test_a_module_of_the_same_name_in_the_folder_of_the_user_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "probes.py").write_text("open('run', 'w')\n")
+    async with fake_engine() as engine, running(engine) as load:
+        assert len(load.pids) == 2
+    assert not (tmp_path / "run").exists()

@@ -47,7 +47,10 @@ class WorkerProcess:
         """Raises OSError where no process can be started, and what pickle raises for a source it cannot send."""
         order = frame(job)
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "probes.load.workers", stdin=PIPE, stdout=PIPE
+            # -P: a probes.py in the folder that we were started in must not be taken for ours.
+            *(sys.executable, "-P", "-m", "probes.load.workers"),
+            stdin=PIPE,
+            stdout=PIPE,
         )
         self._listener = asyncio.create_task(self._listen(self._process))
         self._write(order)

@@ -54,3 +54,18 @@ def test_pools_do_not_share_a_lock(tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     assert sweep_lock_path(store, "a") != sweep_lock_path(store, "b")
     assert sweep_lock_path(store, "a/../b").parent == tmp_path
+
+
+def test_a_lock_whose_file_cannot_be_written_any_more_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk that has gone read-only."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    held = Lock(tmp_path / "x.lock").acquire()
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "ftruncate", refuse)
+        held.release()
+    assert holder_of(tmp_path / "x.lock") is None
