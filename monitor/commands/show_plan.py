@@ -76,7 +76,7 @@ def _broken_off(store: Store, plan: SweepPlan, probe: ProbeConfig) -> Resumable 
 
 def _left(plan: SweepPlan, probe: ProbeConfig, broken: Resumable) -> Need:
     used = broken.sweep.tally.get("tokens")
-    return need_of(plan, probe, len(broken.cells), used if isinstance(used, int) else 0)
+    return need_of(plan, probe, broken.cells, used if isinstance(used, int) else 0)
 
 
 def _goes_on(broken: Resumable, cells: int, need: Need) -> Remark:

@@ -7,7 +7,7 @@ same load.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 from monitor.store.codec import to_text
@@ -16,7 +16,8 @@ from monitor.store.identities import load_identity
 from monitor.store.sweeps import get_sweep, latest_crossover, load_cells
 from monitor.values import SweepRecord
 from probes.crossover import cells_to_points
-from probes.sweep.plan import LoadSpec, StreamRate, SweepPlan, loaded_s
+from probes.sweep.budget import stream_rates
+from probes.sweep.plan import LoadSpec, SweepPlan
 from probes.values import Cell, CurvePoint
 
 
@@ -30,7 +31,9 @@ def with_history(store: Store | None, plan: SweepPlan) -> SweepPlan:
         return plan
     cells = [cell for cell in load_cells(store, sweep.id) if cell.valid]
     history = [point for cell in cells if cell.arm == plan.baseline for point in _per_engine(cell)]
-    return replace(plan, history=tuple(history), seen=_stream_rates(sweep, cells, plan.load.max_tokens))
+    cell_s = sweep.plan.get("cell_s")
+    seen = stream_rates(cells, cell_s, plan.load.max_tokens) if isinstance(cell_s, float | int) else ()
+    return replace(plan, history=tuple(history), seen=seen)
 
 
 def _last(store: Store, plan: SweepPlan) -> SweepRecord | None:
@@ -48,20 +51,6 @@ def _per_engine(cell: Cell) -> list[CurvePoint]:
     """A fingerprint does not tell how many engines share the load, and concurrency is one engine's."""
     engines = cell.engine_count or 1
     return [replace(point, output_tok_s=point.output_tok_s / engines) for point in cells_to_points([cell])]
-
-
-def _stream_rates(sweep: SweepRecord, cells: Sequence[Cell], max_tokens: int) -> tuple[StreamRate, ...]:
-    """The fastest cell of each arm and rung."""
-    cell_s = sweep.plan.get("cell_s")
-    if not isinstance(cell_s, float | int):
-        return ()
-    fastest: dict[tuple[str, int], float] = {}
-    for cell in cells:
-        tokens = cell.client_tokens if cell.server_tokens is None else cell.server_tokens
-        if tokens:
-            rate = tokens / (cell.rung * loaded_s(cell_s, max_tokens))
-            fastest[cell.arm, cell.rung] = max(rate, fastest.get((cell.arm, cell.rung), 0.0))
-    return tuple(StreamRate(arm, rung, rate) for (arm, rung), rate in sorted(fastest.items()))
 
 
 def same_load(stored: object, load: LoadSpec) -> bool:

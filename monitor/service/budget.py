@@ -5,25 +5,31 @@ Pure: the clock is an argument.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from monitor.config.model import ProbeConfig
+from probes.sweep.budget import cell_tokens, stream_rates
+from probes.sweep.climb import Climb
 from probes.sweep.gate import GateLimits, Need
 from probes.sweep.hours import in_window, window_left_s
 from probes.sweep.plan import SweepPlan, estimate
+from probes.values import Cell
 
 START_SHARE = 1 / 6
 """Of `start_timeout_s`, which is set for the slowest start there may be: what one start is expected to take."""
 
 
-def need_of(plan: SweepPlan, probe: ProbeConfig, done_cells: int = 0, used_tokens: int = 0) -> Need:
-    """What is left to do of the ladder when `done_cells` of its cells are there and have cost `used_tokens`.
+def need_of(plan: SweepPlan, probe: ProbeConfig, done: Sequence[Cell] = (), used_tokens: int = 0) -> Need:
+    """What is left to do of the ladder when `done` is there and the sweep that made it has used so many tokens.
 
-    Tokens count from the first cell on, because their budget does; time counts from now.
+    Tokens count from the first cell on, because their budget does; time counts from now. What is left are the high
+    rungs, which make the most tokens; how fast streams are, the cells that are there say best.
     """
-    cost = estimate(plan)
-    left = max(0.0, 1.0 - done_cells / cost.cells)
-    return Need(left * (cost.seconds + starts_s(plan, probe)), used_tokens + int(left * cost.tokens_upper))
+    known = (*stream_rates(done, plan.cell_s, plan.load.max_tokens), *plan.seen)
+    cost = estimate(replace(plan, seen=known), Climb(plan, done).left)
+    used = max(used_tokens, sum(cell_tokens(plan, cell) for cell in done))
+    return Need(cost.seconds + _starts_s(plan, probe, cost.starts), used + cost.tokens_upper)
 
 
 def starts_s(plan: SweepPlan, probe: ProbeConfig) -> float:
@@ -31,10 +37,14 @@ def starts_s(plan: SweepPlan, probe: ProbeConfig) -> float:
 
     As long as one took the last time, where that is known.
     """
-    if not plan.restarts:
+    return _starts_s(plan, probe, estimate(plan).starts)
+
+
+def _starts_s(plan: SweepPlan, probe: ProbeConfig, starts: int) -> float:
+    if not starts:
         return 0.0
     guess_s = probe.start_timeout_s * START_SHARE + probe.drain_s
-    return (estimate(plan).starts + 1) * (guess_s if plan.start_s is None else plan.start_s)
+    return (starts + 1) * (guess_s if plan.start_s is None else plan.start_s)
 
 
 def limits_of(probe: ProbeConfig, *, now: bool) -> GateLimits:

@@ -155,7 +155,7 @@ class _Sweep:
         need = need_of(
             self._plan,
             self._probe,
-            len(broken.cells) if broken is not None else 0,
+            broken.cells if broken is not None else (),
             used if isinstance(used, int) else 0,
         )
         verdict = await ask_gate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.sweep.plan import CellSlot, SweepPlan, cell_tokens_upper
+from probes.sweep.plan import CellSlot, StreamRate, SweepPlan, cell_tokens_upper, loaded_s
 from probes.values import Cell
 
 MORE_THAN_SEEN = 1.1
@@ -54,6 +54,17 @@ def cell_tokens(plan: SweepPlan, cell: Cell) -> int:
     counts = [cell.server_tokens, cell.client_tokens]
     known = [count for count in (reversed(counts) if cell.foreign_requests else counts) if count is not None]
     return int(known[0]) if known else int(cell_tokens_upper(plan, cell.arm, cell.rung))
+
+
+def stream_rates(cells: Sequence[Cell], cell_s: float, max_tokens: int) -> tuple[StreamRate, ...]:
+    """What the fastest valid cell of each arm and rung, of windows of `cell_s`, made per stream and second."""
+    fastest: dict[tuple[str, int], float] = {}
+    for cell in cells:
+        tokens = cell.client_tokens if cell.server_tokens is None else cell.server_tokens
+        if cell.valid and tokens:
+            rate = tokens / (cell.rung * loaded_s(cell_s, max_tokens))
+            fastest[cell.arm, cell.rung] = max(rate, fastest.get((cell.arm, cell.rung), 0.0))
+    return tuple(StreamRate(arm, rung, rate) for (arm, rung), rate in sorted(fastest.items()))
 
 
 def tokens_upper(plan: SweepPlan, cells: Sequence[Cell], slot: CellSlot) -> int:

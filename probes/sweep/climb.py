@@ -41,6 +41,11 @@ class Climb:
         """The next cell to measure, or None at the end."""
         return self._todo[0] if self._todo else None
 
+    @property
+    def left(self) -> tuple[CellSlot, ...]:
+        """The cells that are still to be measured."""
+        return tuple(self._todo)
+
     def waits_for(self, arm: str) -> bool:
         """Whether cells of this arm are still to be measured."""
         return any(slot.arm == arm for slot in self._todo)

@@ -5,6 +5,7 @@ Touches no server and no clock.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -200,21 +201,22 @@ def _rung_by_rung(plan: SweepPlan) -> tuple[CellSlot, ...]:
     return tuple(slots)
 
 
-def estimate(plan: SweepPlan) -> PlanCost:
-    """Cost of the whole ladder, should no arm stop climbing early.
+def estimate(plan: SweepPlan, left: Sequence[CellSlot] | None = None) -> PlanCost:
+    """Cost of the whole ladder, should no arm stop climbing early, or of the cells that are `left` of it.
 
     A cell takes its window, about one request's time to ramp, one to drain, and its scrapes. Every start of a server
     is warmed up anew.
     """
-    slots = cell_order(plan)
+    order = cell_order(plan)
+    slots = order if left is None else left
     per_cell_s = loaded_s(plan.cell_s, plan.load.max_tokens) + SCRAPES_S
-    starts = len({slot.start for slot in slots}) if plan.restarts else 0
-    warmup_s = plan.warmup_s * (starts or len(plan.arms))
+    begun = {(slot.arm, slot.start) for slot in slots}
+    starts = len(begun) if plan.restarts else 0
+    warmup_s = plan.warmup_s * len(begun)
     warmup = warmup_rung(plan)
-    streams_tok_s = sum(warmup * stream_tok_s_upper(plan, arm.name, warmup) for arm in plan.arms)
-    warmup_tokens = streams_tok_s * warmup_s / len(plan.arms)
+    warmup_tokens = sum(plan.warmup_s * warmup * stream_tok_s_upper(plan, arm, warmup) for arm, _start in begun)
     cell_tokens = sum(cell_tokens_upper(plan, slot.arm, slot.rung) for slot in slots)
-    refined = len(slots) if plan.refine_octaves > 0 else 0
+    refined = len(order) if plan.refine_octaves > 0 else 0
     return PlanCost(
         seconds=len(slots) * per_cell_s + warmup_s,
         cells=len(slots),
@@ -222,7 +224,7 @@ def estimate(plan: SweepPlan) -> PlanCost:
         starts=starts,
         refine_cells_upper=refined,
         refine_seconds_upper=refined * per_cell_s,
-        refine_tokens_upper=int(refined * max(cell_tokens_upper(plan, slot.arm, slot.rung) for slot in slots)),
+        refine_tokens_upper=int(refined * max(cell_tokens_upper(plan, slot.arm, slot.rung) for slot in order)),
     )
 
 

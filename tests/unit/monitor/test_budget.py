@@ -9,8 +9,10 @@ import pytest
 
 from monitor.config.model import ProbeConfig
 from monitor.service.budget import bounded, need_of, restore_bound_s
-from probes.sweep.plan import estimate
+from probes.sweep.plan import cell_order, estimate
+from probes.values import Reason
 from tests.support.plans import plan
+from tests.support.sweep_cells import cell_of
 
 AT_S = datetime(2026, 11, 30, 4, 30, tzinfo=UTC).timestamp()
 PROBE = ProbeConfig(window="01:00-05:00")
@@ -28,11 +30,40 @@ def test_money_buys_no_more_minutes_than_it_can_also_when_told_now() -> None:
     assert bounded(plan(max_minutes=240.0), probe, AT_S, now=True).max_minutes == pytest.approx(20.0)
 
 
+HALF = [cell_of(slot, server_tokens=100.0) for slot in cell_order(plan(ladder=(1, 9)))[:4]]
+
+
 def test_half_of_the_cells_need_half_of_the_time_and_all_tokens_count() -> None:
-    whole, half = need_of(plan(), PROBE), need_of(plan(), PROBE, done_cells=4, used_tokens=1000)
-    assert estimate(plan()).cells == 8
+    sweep = plan(ladder=(1, 9))
+    whole, half = need_of(sweep, PROBE), need_of(sweep, PROBE, HALF, used_tokens=1000)
+    assert estimate(sweep).cells == 2 * len(HALF)
     assert half.seconds == pytest.approx(whole.seconds / 2)
-    assert half.tokens_upper == pytest.approx(1000 + whole.tokens_upper / 2, abs=1)
+    assert half.tokens_upper == pytest.approx(1000 + 4 * 1.25 * 9 * 100, abs=1), "as fast as the streams seen"
+    assert need_of(sweep, PROBE, HALF).tokens_upper == pytest.approx(400 + 4500, abs=1), (
+        "a sweep that died told nothing"
+    )
+
+
+def test_the_rungs_that_are_left_are_the_ones_that_make_the_tokens() -> None:
+    sweep = plan(ladder=(1, 9))
+    blind = [replace(cell, server_tokens=0.0, client_tokens=0) for cell in HALF]
+    assert need_of(sweep, PROBE, blind).tokens_upper == pytest.approx(
+        0.9 * need_of(sweep, PROBE).tokens_upper, rel=0.01
+    )
+
+
+def test_an_arm_that_climbs_no_further_needs_nothing_more() -> None:
+    full = [replace(cell, notes=(Reason("limited", "full"),)) if cell.arm == "k3" else cell for cell in HALF]
+    whole, left = need_of(plan(ladder=(1, 9)), PROBE), need_of(plan(ladder=(1, 9)), PROBE, full)
+    assert left.seconds == pytest.approx(whole.seconds / 4)
+
+
+def test_what_is_left_of_restarted_arms_needs_its_own_starts_only() -> None:
+    here = plan(ladder=(1, 9))
+    sweep = replace(here, arms=tuple(replace(arm, restart="up") for arm in here.arms), start_s=100.0)
+    done = [cell_of(slot) for slot in cell_order(sweep)[:6]]
+    assert need_of(sweep, PROBE, done).seconds == pytest.approx(need_of(here, PROBE).seconds / 4 + 200.0)
+    assert need_of(sweep, PROBE, [cell_of(slot) for slot in cell_order(sweep)]).seconds == 0.0
 
 
 def test_restarted_arms_cost_a_start_each_and_one_that_restores() -> None:
