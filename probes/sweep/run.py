@@ -24,14 +24,14 @@ from probes.sweep.preflight import ArmMismatch
 from probes.sweep.refine import cells_left, next_round, refined
 from probes.sweep.resume import signature, usable
 from probes.sweep.stage import Stage
-from probes.sweep.watch import ForeignTraffic
+from probes.sweep.watch import SETTLE_S, ForeignTraffic
 from probes.values import Cell, Crossover
 
 T = TypeVar("T")
 SCRAPE_TIMEOUT_S = 4.0
 MAX_PAGE_BYTES = 16 * 1024 * 1024
 REDO_MAX = 3
-"""Times that one cell gives way to others; traffic that comes back each time is no passing disturbance."""
+"""Times that one cell, or an arm's warm-up, gives way to others; traffic that comes back each time will not pass."""
 
 
 async def run_sweep(
@@ -83,7 +83,7 @@ class _Sweep:
         self._warm: set[str] = set()
         self._phase = "cells"
         self._backoffs = 0
-        self._redone: dict[CellSlot, int] = {}
+        self._redone: dict[CellSlot | str, int] = {}
         self._ladder_done = False
         self._refining = Refining()
 
@@ -207,24 +207,24 @@ class _Sweep:
         """Give way and wait until every arm has been left alone. Raises ForeignTraffic where that does not come."""
         if self._plan.backoff_s <= 0:
             raise seen
-        if slot is not None:
-            self._redone[slot] = self._redone.get(slot, 0) + 1
-            if self._redone[slot] > REDO_MAX:
-                raise ForeignTraffic(f"{seen}; it came back each of {REDO_MAX} times", seen.arm, seen.foreign)
+        what = seen.arm if slot is None else slot
+        self._redone[what] = self._redone.get(what, 0) + 1
+        if self._redone[what] > REDO_MAX:
+            raise ForeignTraffic(f"{seen}; it came back each of {REDO_MAX} times", seen.arm, seen.foreign)
         self._backoffs += 1
         now_s = time.monotonic()
         until_s = min(now_s + self._plan.backoff_s, self._budget.end_s)
         clock = datetime.now(UTC).astimezone() + timedelta(seconds=until_s - now_s)
         wait = f"waiting for {self._plan.quiet_s:g} s of quiet, until {clock:%H:%M} at the latest"
         self._progress("backoff", slot, f"{seen}; all streams are closed, {wait}")
-        quiet = await self._guarded(
-            until_quiet(
-                self._stage.scrapers,
-                max_foreign=self._plan.max_foreign,
-                quiet_s=self._plan.quiet_s,
-                until_s=until_s,
-            )
+        wait_for = until_quiet(
+            self._stage.scrapers, max_foreign=self._plan.max_foreign, quiet_s=self._plan.quiet_s, until_s=until_s
         )
+        try:
+            quiet = await self._guarded(wait_for)
+        finally:
+            if time.monotonic() - now_s >= SETTLE_S:
+                self._stage.let_go()
         if not quiet:
             waited = f"it did not stay quiet for {self._plan.quiet_s:g} s within {(until_s - now_s) / 60:.3g} minutes"
             raise ForeignTraffic(f"{seen}; {waited}", seen.arm, seen.foreign)

@@ -121,6 +121,10 @@ class Stage:
         name, self._loaded = self._loaded, None
         return None if name is None else await settled(self._scrapers[name], name, foreign=foreign)
 
+    def let_go(self) -> None:
+        """The streams have been closed for so long that what the server holds is others'."""
+        self._loaded = None
+
     def take_tokens(self) -> int:
         """Output tokens that were made outside cells since the last call; cut-off answers count in full."""
         tokens, self._tokens = self._tokens, 0

@@ -17,7 +17,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SCENES = (
     (
-        "gives_way gives_up gives_up_with_its_minutes come_back_each_time met_while_warming never_waits short_requests"
+        "gives_way gives_up gives_up_with_its_minutes come_back_each_time met_while_warming"
+        " come_back_while_warming gives_up_to_a_crowd never_waits short_requests"
         " stopped stopped_behind_a_deaf_proxy goes_on goes_on_with_restarts too_few_tokens"
     ),
     (
@@ -117,6 +118,19 @@ def test_others_who_are_met_while_warming_up_are_waited_for_too(told: dict[str, 
     scene = told["met_while_warming"]
     assert ended(scene) == ("measured", 0, "")
     assert phases(scene)[:4] == ["preflight", "warmup", "backoff", "warmup"]
+
+
+def test_others_who_come_back_to_each_warm_up_are_left_alone_too(told: dict[str, Told]) -> None:
+    scene = told["come_back_while_warming"]
+    assert ended(scene) == ("aborted", 4, "traffic")
+    assert "it came back each of 3 times" in scene["reason"]
+    assert phases(scene).count("warmup") == 4
+
+
+def test_others_who_become_more_are_not_taken_for_requests_of_ours(told: dict[str, Told]) -> None:
+    scene = told["gives_up_to_a_crowd"]
+    assert ended(scene) == ("aborted", 4, "traffic")
+    assert scene["reason"].endswith("it did not stay quiet for 5 s within 1 minutes")
 
 
 def test_without_a_wait_others_end_the_sweep_at_once(told: dict[str, Told]) -> None:

@@ -96,6 +96,26 @@ async def met_while_warming() -> dict[str, Any]:
     return (await play(react, backoff_s=120.0, quiet_s=5.0, warmup_s=3.0))[1]
 
 
+async def come_back_while_warming() -> dict[str, Any]:
+    """Others leave when the warm-up does, and are there again as soon as it is."""
+
+    def react(stage: Stage, phase: str, slot: CellSlot | None) -> None:
+        if phase in ("warmup", "backoff"):
+            stage.servers["off"].set_faults(foreign_clients=3 if phase == "warmup" else 0)
+
+    return (await play(react, backoff_s=120.0, quiet_s=5.0, warmup_s=3.0, max_minutes=10.0))[1]
+
+
+async def gives_up_to_a_crowd() -> dict[str, Any]:
+    """Others come, and more of them while the sweep waits."""
+
+    def react(stage: Stage, phase: str, slot: CellSlot | None) -> None:
+        if phase in ("cells", "backoff"):
+            stage.servers["off"].set_faults(foreign_clients=3 if phase == "cells" else 9)
+
+    return (await play(react, backoff_s=60.0, quiet_s=5.0, cell_s=4.0))[1]
+
+
 async def never_waits() -> dict[str, Any]:
     """As before there was any waiting: others end the sweep."""
     return (await play(_visit(30.0), backoff_s=0.0, cell_s=4.0))[1]
@@ -250,6 +270,8 @@ SCENES: dict[str, Scene] = {
         gives_up_with_its_minutes,
         come_back_each_time,
         met_while_warming,
+        come_back_while_warming,
+        gives_up_to_a_crowd,
         never_waits,
         short_requests,
         comes_while_refining,
