@@ -31,7 +31,7 @@ from probes.restart.journal_file import JournalFile
 from probes.restart.paths import restart_paths
 from probes.restart.proof import Expected, NotProven, prove_in_time
 from probes.restart.put_back import LET_END_S, NotPutBack, PutBack
-from probes.restart.steps import owes_restart, what_is_owed
+from probes.restart.steps import looked_otherwise, owes_restart, what_is_owed
 from probes.scrape.scrape import Scraper
 from probes.sweep.plan import ArmPlan, SweepPlan
 from probes.sweep.preflight import ArmMismatch
@@ -162,9 +162,11 @@ class BringUp:
                 self._write(self._now.at(Step.DRAINED))
             before = await scraper.read()
             self._tell("restart", f"arm {arm.name}: restarting")
-            await self._command(arm.restart, self._now.at(Step.RESTARTING, arm=arm.name), arm.name, arm.target)
-            self._tell("restart", f"arm {arm.name}: waiting for it to serve")
             is_live = arm.name == orders.live_arm
+            told = arm.speculative is not orders.drafts and before.speculation_configured is not None
+            going = replace(self._now.at(Step.RESTARTING, arm=arm.name), alike=self._now.alike or not (is_live or told))
+            await self._command(arm.restart, going, arm.name, arm.target)
+            self._tell("restart", f"arm {arm.name}: waiting for it to serve")
             expected = Expected(
                 arm.name,
                 drafts=orders.drafts if is_live else arm.speculative,
@@ -180,7 +182,8 @@ class BringUp:
                 identify_s=orders.scrape_timeout_s,
             )
         shown_drafts, shown_k = proven.shown_drafts, proven.shown_k
-        self._write(self._now.at(Step.UP, arm=arm.name, shown_drafts=shown_drafts, shown_k=shown_k))
+        up = self._now.at(Step.UP, arm=arm.name, shown_drafts=shown_drafts, shown_k=shown_k)
+        self._write(replace(up, alike=not (is_live or looked_otherwise(up))))
         log.info("event=arm_up endpoint=%s arm=%s drafted=%s", orders.endpoint, arm.name, proven.drafted)
 
     async def _command(self, command: str, journal: Journal, arm: str, target: Target) -> None:

@@ -90,6 +90,8 @@ class Journal:
     shown_k: int | None = None
     hook: Proc | None = None
     """The command that was let go with this step."""
+    alike: bool = False
+    """A server of another arm may be up that cannot be told from the live arm by looking at it."""
     commanded: bool = False
     """The restore command has run to a good end, whatever the proof said after it."""
     attempts: int = 0

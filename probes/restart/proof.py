@@ -65,6 +65,8 @@ class NotProven(Exception):
         """Nobody answered."""
         self.wrong = wrong
         """A process that is not the old one answers, and is another arm."""
+        self.replaced = False
+        """The old process is gone, as far as was seen until this was raised for good."""
 
 
 class Newness:
@@ -74,8 +76,18 @@ class Newness:
         """`before` is a page of the process that must be gone; None where nobody answered, or any process will do."""
         self._before = before if before is not None and before.state is State.OK else None
 
+    @property
+    def seen(self) -> bool:
+        """Whether the old process is known to be gone."""
+        return self._before is None
+
     def nobody_there(self) -> None:
-        """The old process is gone."""
+        """Nobody answered: the old process is gone, unless it would show its start and may only have been too busy."""
+        if self._before is not None and self._before.process_start_s is None:
+            self._before = None
+
+    def any_will_do(self) -> None:
+        """The old process may be the right one."""
         self._before = None
 
     def check(self, page: Reading) -> None:
@@ -114,13 +126,18 @@ async def prove_in_time(
             return await prove_now(target, expected, scraper, newness, identify_s=identify_s)
         except NotProven as problem:
             now_s = time.monotonic()
-            if problem.away or (old_for_s is not None and now_s - began_s > old_for_s):
+            if problem.away:
                 newness.nobody_there()
+            problem.replaced = newness.seen
+            if old_for_s is not None and now_s - began_s > old_for_s:
+                newness.any_will_do()
             wrong_since_s = (wrong_since_s or now_s) if problem.wrong else None
             if wrong_since_s is not None and now_s - wrong_since_s > WRONG_ARM_S:
                 raise
             if now_s > end_s:
-                raise NotProven(f"not proven within {timeout_s:g} s: {problem}") from problem
+                late = NotProven(f"not proven within {timeout_s:g} s: {problem}")
+                late.replaced = problem.replaced
+                raise late from problem
         await asyncio.sleep(wait_s)
         wait_s = min(POLL_MAX_S, wait_s * 1.2)
 

@@ -5,6 +5,7 @@ Whoever calls holds the endpoint's restart lock. Every piece may run again after
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import time
@@ -26,6 +27,9 @@ from probes.values import Target
 
 log = logging.getLogger(__name__)
 
+LOOKS = 3
+LOOK_S = 2.0
+"""One failed look at a busy server must not cost its users a restart that it does not need."""
 LET_END_S = 60.0
 """Requests that are still in the system get so long, or `drain_s` if that is shorter, before the restart back."""
 OLD_FOR_S = 60.0
@@ -96,14 +100,18 @@ class PutBack:
         orders = self._journal.orders
         self._note(f"looking whether arm {orders.live_arm} is back already")
         async with aclosing(self._scraper()) as scraper:
-            try:
-                await prove_now(
-                    self._target, self._expected(), scraper, Newness(None), identify_s=orders.scrape_timeout_s
-                )
-            except NotProven as problem:
-                log.info("event=not_back_yet endpoint=%s reason=%s", orders.endpoint, problem)
-                return False
-        return True
+            for left in reversed(range(LOOKS)):
+                try:
+                    await prove_now(
+                        self._target, self._expected(), scraper, Newness(None), identify_s=orders.scrape_timeout_s
+                    )
+                    return True
+                except NotProven as problem:
+                    log.info("event=not_back_yet endpoint=%s reason=%s", orders.endpoint, problem)
+                    if problem.wrong or not left:
+                        return False
+                await asyncio.sleep(LOOK_S)
+        return False
 
     async def _restart(self) -> None:
         orders = self._journal.orders
@@ -117,16 +125,21 @@ class PutBack:
             await self._command(orders.restore, self._journal.at(Step.RESTORING))
             self._keep(replace(self._journal, hook=None, commanded=True))
             self._note(f"waiting for arm {orders.live_arm} to serve")
-            await prove_in_time(
-                self._target,
-                self._expected(),
-                scraper,
-                before,
-                timeout_s=orders.start_timeout_s,
-                # A command that finds the live arm running may well do nothing; then there will be no new process.
-                old_for_s=min(OLD_FOR_S, orders.start_timeout_s / 2),
-                identify_s=orders.scrape_timeout_s,
-            )
+            try:
+                await prove_in_time(
+                    self._target,
+                    self._expected(),
+                    scraper,
+                    before,
+                    timeout_s=orders.start_timeout_s,
+                    # A command that finds the live arm running may well do nothing; then there will be no new process.
+                    old_for_s=None if self._journal.alike else min(OLD_FOR_S, orders.start_timeout_s / 2),
+                    identify_s=orders.scrape_timeout_s,
+                )
+            except NotProven as problem:
+                if problem.replaced:
+                    self._journal = replace(self._journal, alike=False)
+                raise
 
     async def _after(self) -> None:
         after = self._journal.orders.after

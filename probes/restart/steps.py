@@ -22,14 +22,15 @@ def proof_may_suffice(journal: Journal) -> bool:
     """Whether a server that proves to be the live arm need not be restarted again.
 
     So it is where the live arm's command was the last to run well, and where the last arm was up and looked otherwise:
-    then a slow start, a person or a reboot has put it right. Not while an arm's command may still take effect.
+    then a slow start, a person or a reboot has put it right. Not while an arm's command may still take effect, and not
+    where what the live arm's command had to replace looks like the live arm: it may take effect late, or never.
     """
     if journal.step is Step.UP:
-        return journal.arm == journal.orders.live_arm or _looked_otherwise(journal)
-    return journal.step is Step.RESTORING and journal.commanded
+        return journal.arm == journal.orders.live_arm or looked_otherwise(journal)
+    return journal.step is Step.RESTORING and journal.commanded and not journal.alike
 
 
-def _looked_otherwise(journal: Journal) -> bool:
+def looked_otherwise(journal: Journal) -> bool:
     """Whether the arm that was up can be told from the live arm by its page."""
     orders = journal.orders
     if journal.shown_drafts is not None and journal.shown_drafts is not orders.drafts:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.config.load import Loaded
+from monitor.config.load import Loaded, load_config
 from monitor.config.targets import probe_of
 from monitor.service.locks import Lock
 from monitor.service.restart_sweep import BringUp, NotRestored, RestartFailed, restart_arms
@@ -154,6 +154,59 @@ async def test_a_command_that_finds_the_live_arm_running_need_not_start_it_anew(
         async with arms_of(loaded) as (bring_up, off, _):
             await bring_up(off)
     assert (site.starts, site.hooks) == ([], BOTH)
+    await untouched_or_undone(site)
+
+
+TWIN = """
+  [[endpoint.arm]]
+  name = "twin"
+  restart = "./switch.sh k3"
+"""
+
+
+@asynccontextmanager
+async def twin_up(site: RestartSite) -> AsyncIterator[None]:
+    """A sweep with an arm that looks like the live arm; bringing the live arm back needs the file `works`."""
+    site.config(k3="[ ! -e works ] || ./switch.sh k3", start_timeout_s=1.0)
+    path = site.folder / "config.toml"
+    path.write_text(path.read_text() + TWIN)
+    loaded = load_config(path)
+    with open_store(loaded.store_path) as store:
+        plan = plan_for(loaded, "chat", (), store)
+        async with restart_arms(loaded, store, plan, probe_of(loaded.config, "chat")[1], 1) as bring_up:
+            await bring_up(next(arm for arm in plan.arms if arm.name == "twin"))
+            yield
+
+
+async def test_a_server_of_an_arm_that_looks_like_the_live_arm_is_not_taken_for_it(site: RestartSite) -> None:
+    """A command that says that all is well, and does nothing yet, is no proof."""
+    with pytest.raises(NotRestored, match="still is the process from before the command"):
+        async with twin_up(site):
+            site.down_s = A_MOMENT_S
+    assert (site.starts, site.hooks) == (["k3"], ["before"])
+    loaded = load_config(site.folder / "config.toml")
+    await until(lambda: [one.state for one in journals_left(loaded.store_path)] == [Restoring.ORPHAN])
+    (left,) = await restore_orphans(loaded, time.time(), at_once=True)
+    assert left.not_restored
+    (site.folder / "works").touch()
+    (left,) = await restore_orphans(loaded, time.time(), at_once=True)
+    assert (left.state, site.starts, site.hooks) == (Restoring.RESTORED, ["k3", "k3"], BOTH)
+    await until(lambda: site.processes() == [])
+
+
+async def test_one_look_that_fails_does_not_cost_a_restart(site: RestartSite, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    async with arms_of(site.config()) as (bring_up, _, k3):
+        await bring_up(k3)
+        site.server.set_faults(api_status=500)
+
+        async def recover() -> None:
+            await until(lambda: "event=not_back_yet" in caplog.text)
+            site.server.set_faults(api_status=200)
+
+        recovering = asyncio.create_task(recover())
+    await recovering
+    assert (site.starts, site.hooks) == (["k3"], BOTH)
     await untouched_or_undone(site)
 
 

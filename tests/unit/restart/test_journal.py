@@ -21,7 +21,14 @@ def file(tmp_path: Path) -> JournalFile:
 
 def test_what_was_written_is_read_again(file: JournalFile) -> None:
     full = journal(
-        Step.UP, arm="off", shown_drafts=False, hook=Proc(5, 77, "boot"), attempts=2, tried_at_s=5.5, error="no"
+        Step.UP,
+        arm="off",
+        shown_drafts=False,
+        alike=True,
+        hook=Proc(5, 77, "boot"),
+        attempts=2,
+        tried_at_s=5.5,
+        error="no",
     )
     file.write(full)
     assert file.read() == full

@@ -78,6 +78,7 @@ def test_another_process_is_told_by_its_start_its_counters_or_its_absence() -> N
     assert not is_new(unknown, reading(5.0, [engine(tokens=600.0)], process_start_s=None))
     assert is_new(unknown, reading(5.0, [engine(tokens=3.0)], process_start_s=None))
     assert is_new(unknown, reading(5.0, [engine(tokens=600.0)], process_start_s=None), gone=True)
+    assert not is_new(old, reading(5.0, [engine(tokens=600.0)], process_start_s=10.0), gone=True), "it was only busy"
     assert is_new(unknown, reading(5.0, state=State.EMPTY))
     assert is_new(None, old)
     assert is_new(reading(0.0, state=State.DOWN), old)

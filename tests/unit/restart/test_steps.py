@@ -45,6 +45,8 @@ def test_every_step_is_in_that_table() -> None:
         (Step.RESTARTING, {"arm": "k3"}, False),
         (Step.RESTORING, {}, False),
         (Step.RESTORING, {"commanded": True}, True),
+        # What it had to replace looks like the live arm, and the command may take effect late or never.
+        (Step.RESTORING, {"commanded": True, "alike": True}, False),
     ],
 )
 def test_when_a_proven_server_need_not_be_restarted(step: Step, changes: dict[str, object], suffices: bool) -> None:
