@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import sys
@@ -13,8 +14,11 @@ from typing import Any
 
 import pytest
 
+from probes.load.ready import Share
 from probes.load.records import Ending
+from probes.load.workers import child
 from probes.load.workers.loop import WorkerLoop
+from probes.load.workers.messages import Job, Start, frame
 from probes.values import Target
 from tests.support.fake_engine import FakeEngine, fake_engine
 from tests.support.load_parent import STREAMS
@@ -134,6 +138,25 @@ async def test_workers_end_with_a_parent_that_is_killed() -> None:
         await parent.wait()
         await until(lambda: engine.open_streams == 0)
         await until(lambda: not any(is_running(pid) for pid in pids))
+
+
+async def test_a_worker_whose_parent_takes_no_reports_closes_its_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parent that is stopped (SIGSTOP) does not see any more whom the load disturbs."""
+    monkeypatch.setattr(child, "DEAF_S", 0.2)
+    orders, ours = os.pipe()
+    unread, reports = os.pipe()
+    fcntl.fcntl(reports, fcntl.F_SETPIPE_SZ, 4096)
+    try:
+        async with fake_engine(FakeEngine(output_tokens=1_000_000)) as engine:
+            worker = asyncio.create_task(child.serve(orders, reports))
+            os.write(ours, frame(Job(Target("t", engine.url), Numbers, 2, Share())) + frame(Start(0.0, 0.0)))
+            await until(lambda: engine.open_streams == 2)
+            async with asyncio.timeout(20.0):
+                await worker
+            await until(lambda: engine.open_streams == 0)
+    finally:
+        os.close(ours)
+        os.close(unread)
 
 
 async def test_keys_are_not_in_arguments_or_environment() -> None:

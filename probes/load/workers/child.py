@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from contextlib import suppress
 
 from probes.load.closed_loop import ClosedLoop
@@ -14,6 +15,8 @@ from probes.load.health import LoopWatch, quiet_gc
 from probes.load.workers.messages import Drain, Job, Report, Start, Stop, frame, read_message
 
 REPORT_S = 0.05
+DEAF_S = 10.0
+"""A parent that takes no report for so long is stopped or stuck: it no longer sees whom our load disturbs."""
 
 
 async def serve(orders_fd: int, reports_fd: int) -> None:
@@ -33,7 +36,10 @@ async def serve(orders_fd: int, reports_fd: int) -> None:
     finally:
         await load.aclose()
         worker.report()
-        pipe.close()
+        if worker.heard:
+            pipe.close()
+        else:
+            pipe.abort()
 
 
 class _Worker:
@@ -43,12 +49,18 @@ class _Worker:
         self._warmed = False
         self._told = 0
         self._cut_off: int | None = None
+        self._unread_since_s: float | None = None
+
+    @property
+    def heard(self) -> bool:
+        """Whether the parent takes our reports; the pipe holds some seconds of them."""
+        return self._unread_since_s is None or time.monotonic() - self._unread_since_s < DEAF_S
 
     async def obey(self, orders: asyncio.StreamReader) -> None:
-        """Until the parent closes the pipe or dies; what takes long runs beside the listening."""
+        """Until the parent closes the pipe, dies or is stopped; what takes long runs beside the listening."""
         self._watch.start()
         warming = asyncio.create_task(self._warm())
-        doing = [warming, asyncio.create_task(self._report_for_ever())]
+        doing = [warming, asyncio.create_task(self._report_while_heard(orders))]
         try:
             while (order := await read_message(orders)) is not None:
                 if isinstance(order, Start):
@@ -72,10 +84,15 @@ class _Worker:
         self._cut_off = await self._load.drain(timeout_s)
         self.report()
 
-    async def _report_for_ever(self) -> None:
-        while True:
+    async def _report_while_heard(self, orders: asyncio.StreamReader) -> None:
+        while self.heard:
             await asyncio.sleep(REPORT_S)
             self.report()
+            if not self._pipe.get_write_buffer_size():
+                self._unread_since_s = None
+            elif self._unread_since_s is None:
+                self._unread_since_s = time.monotonic()
+        orders.feed_eof()
 
     def report(self) -> None:
         """Tell how it stands, and what has not been told yet."""
