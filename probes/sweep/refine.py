@@ -67,8 +67,9 @@ def next_round(plan: SweepPlan, cells: Sequence[Cell], crossover: Crossover, ord
     """The cells that serve best now, numbered from `order` and `start`; None where no arm can be refined.
 
     The arm with the widest interval is next: first on the crossing itself, then half-way to the rungs beside it, then
-    on whichever of those has the fewest repeats. A start of its own (restart plans) also measures the two rungs beside,
-    or its shift would be taken for the shape of the curve there.
+    on whichever of those has the fewest repeats. Where the interval is open, noise at the ladder's end is in the way,
+    and one more rung would only be one more tie, which can cost the verdict: there repeats alone serve. A start of
+    its own (restart plans) also measures the two rungs beside, or its shift would be taken for the curve's shape there.
     """
     open_ones = [arm for arm in crossover.arms.values() if too_wide(plan, arm) and not is_dominated(arm)]
     for verdict in sorted(open_ones, key=lambda one: -(width_octaves(one) or 0.0)):
@@ -108,7 +109,8 @@ def _rung(plan: SweepPlan, cells: Sequence[Cell], verdict: ArmVerdict) -> tuple[
     wanted, low, high = (per_concurrency * x for x in (verdict.crossover, *edges))
     below = max((rung for rung in both if rung <= wanted), default=both[0])
     above = min((rung for rung in both if rung > wanted), default=both[-1])
-    for clients in (wanted, math.sqrt(below * wanted), math.sqrt(wanted * above)):
+    closed = verdict.low is not None and verdict.high is not None
+    for clients in (wanted, math.sqrt(below * wanted), math.sqrt(wanted * above)) if closed else ():
         new = round(clients)
         if below < new < above and all(abs(math.log(new / rung)) > NEW_RUNG for rung in both):
             return new, (below, above)
