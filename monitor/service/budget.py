@@ -41,10 +41,11 @@ def starts_s(plan: SweepPlan, probe: ProbeConfig) -> float:
 
 
 def _starts_s(plan: SweepPlan, probe: ProbeConfig, starts: int) -> float:
-    if not starts:
-        return 0.0
-    guess_s = probe.start_timeout_s * START_SHARE + probe.drain_s
-    return (starts + 1) * (guess_s if plan.start_s is None else plan.start_s)
+    return (starts + 1) * _one_start_s(plan, probe) if starts else 0.0
+
+
+def _one_start_s(plan: SweepPlan, probe: ProbeConfig) -> float:
+    return probe.start_timeout_s * START_SHARE + probe.drain_s if plan.start_s is None else plan.start_s
 
 
 def limits_of(probe: ProbeConfig, *, now: bool) -> GateLimits:
@@ -62,11 +63,16 @@ def limits_of(probe: ProbeConfig, *, now: bool) -> GateLimits:
 
 
 def bounded(plan: SweepPlan, probe: ProbeConfig, now_s: float, *, now: bool) -> SweepPlan:
-    """The same plan, its minutes cut to what its window and its money have left; `--now` knows no window."""
+    """The same plan, its minutes cut to what its window and its money have left; `--now` knows no window.
+
+    A server that was restarted must be back when its window ends, so a start is kept in hand for that.
+    """
     minutes = [plan.max_minutes]
     if not now and probe.window is not None:
         inside = in_window(probe.window, probe.timezone, now_s)
-        minutes.append(window_left_s(probe.window, probe.timezone, now_s) / 60 if inside else 0.0)
+        left_s = window_left_s(probe.window, probe.timezone, now_s) if inside else 0.0
+        back_s = _one_start_s(plan, probe) if plan.restarts else 0.0
+        minutes.append(max(0.0, left_s - back_s) / 60)
     if probe.max_cost is not None and probe.cost_per_hour:
         minutes.append(60 * probe.max_cost / probe.cost_per_hour)
     return replace(plan, max_minutes=min(minutes))

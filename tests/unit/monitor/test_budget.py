@@ -25,6 +25,14 @@ def test_a_sweep_may_not_outlast_its_window_unless_told_now() -> None:
     assert bounded(plan(max_minutes=240.0), PROBE, AT_S + 1801.0, now=False).max_minutes == 0.0, "it has just closed"
 
 
+def test_a_restarted_server_is_back_when_its_window_ends() -> None:
+    here = plan(max_minutes=240.0)
+    sweep = replace(here, arms=tuple(replace(arm, restart="up") for arm in here.arms), start_s=300.0)
+    assert bounded(sweep, PROBE, AT_S, now=False).max_minutes == pytest.approx(25.0)
+    assert bounded(sweep, PROBE, AT_S + 1700.0, now=False).max_minutes == 0.0
+    assert bounded(sweep, PROBE, AT_S, now=True).max_minutes == 240.0
+
+
 def test_money_buys_no_more_minutes_than_it_can_also_when_told_now() -> None:
     probe = ProbeConfig(cost_per_hour=6.0, max_cost=2.0)
     assert bounded(plan(max_minutes=240.0), probe, AT_S, now=True).max_minutes == pytest.approx(20.0)
