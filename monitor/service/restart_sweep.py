@@ -157,7 +157,8 @@ class BringUp:
             raise NoGuardian(f"the guardian is dead, and without it nothing is restarted; see {self._paths.log}")
         async with aclosing(self._scraper(arm.target)) as scraper:
             self._tell("restart", f"arm {arm.name}: waiting for {orders.drain_s:g} s without requests")
-            await until_drained(scraper, quiet_s=orders.drain_s, bound_s=max(orders.hook_timeout_s, orders.drain_s))
+            # What runs gets as long to end as a command does; the quiet time comes on top.
+            await until_drained(scraper, quiet_s=orders.drain_s, bound_s=orders.drain_s + orders.hook_timeout_s)
             if not owes_restart(self._now):
                 self._write(self._now.at(Step.DRAINED))
             before = await scraper.read()

@@ -132,6 +132,27 @@ async def test_traffic_of_others_keeps_the_server_from_being_restarted(site: Res
     await untouched_or_undone(site)
 
 
+async def test_requests_that_end_in_time_do_not_use_up_the_quiet_time(site: RestartSite) -> None:
+    site.server.set_faults(foreign_clients=1)
+    loaded = site.config(hook_timeout_s=3.0, drain_s=3.0)
+
+    def asked_so_far() -> float:
+        return sum(e.counters.prompt_tokens for e in site.server.engines)
+
+    async def leave() -> None:
+        await until(lambda: site.hooks == ["before"])
+        for _ in range(3):
+            asked = asked_so_far()
+            await until(lambda asked=asked: asked_so_far() > asked)  # type: ignore[misc]
+        site.server.set_faults(foreign_clients=0)
+
+    async with arms_of(loaded) as (bring_up, off, _):
+        leaving = asyncio.create_task(leave())
+        await bring_up(off)
+    await leaving
+    assert (site.starts, site.hooks) == (["off", "k3"], BOTH)
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
