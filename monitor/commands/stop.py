@@ -57,6 +57,8 @@ def stop(endpoint: str | None, config_path: Path, timeout_s: float | None, reaso
         if not going and not left:
             what = "sweep" if endpoint is None else f"sweep of {endpoint}"
             click.echo(f"No {what} is running, and nothing is left to restore (store {loaded.store_path}).")
+            if holder_of(daemon_lock_path(store.path)) is not None:
+                _ask(store, {pool or "": "the daemon"}, reason, "not to try a refused one again until its next time")
             return
         deadline = time.monotonic() + (timeout_s if timeout_s is not None else _patience_s(loaded, pool))
         restarted = {one.endpoint for one in left}
@@ -79,7 +81,7 @@ def _restarts(config: Config, pool: str) -> bool:
     return any(pool_of(e) == pool and any(arm.restart is not None for arm in e.arm) for e in config.endpoint)
 
 
-def _ask(store: Store, going: dict[str, str], reason: str) -> None:
+def _ask(store: Store, going: dict[str, str], reason: str, wish: str = "to stop") -> None:
     user, host = who_am_i()
     for subject, what in going.items():
         add_intent(
@@ -92,7 +94,7 @@ def _ask(store: Store, going: dict[str, str], reason: str) -> None:
             reason=reason,
             args={},
         )
-        click.echo(f"Asked {what} to stop.", err=True)
+        click.echo(f"Asked {what} {wish}.", err=True)
 
 
 def _wait_for_end(loaded: Loaded, store: Store, pool: str | None, deadline: float) -> set[str]:

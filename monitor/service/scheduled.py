@@ -18,6 +18,7 @@ from monitor.service.died import settle_dead_sweeps
 from monitor.service.scheduling import OVER, missed_start, next_try
 from monitor.service.sweep_child import SweepChildren
 from monitor.store.db import Store
+from monitor.store.intents import abort_requested
 from monitor.store.sweeps import pool_sweeps
 from monitor.values import SweepRecord
 from monitor.who import who_am_i
@@ -98,6 +99,9 @@ class ScheduledSweeps:
             why = last.ended_by or last.outcome if last is not None else "already_running"
             log.info("event=sweep_retry pool=%s after=%s why=%s at=%s", pool, tries, why, when)
             await asyncio.sleep(max(0.0, at_s - self._clock()))
+            if (stopped := abort_requested(self._store, pool, began_s)) is not None:
+                log.info("event=sweep_retry_dropped pool=%s reason=%r", pool, stopped)
+                return
             if self._answered(pool, began_s):
                 log.info("event=sweep_retry_dropped pool=%s reason=swept_meanwhile", pool)
                 return

@@ -54,6 +54,19 @@ async def test_a_missed_start_is_caught_up_and_tried_until_the_users_are_gone(si
     assert done.result is not None
 
 
+async def test_a_stop_between_two_tries_is_no_stop_of_nothing(site: Site) -> None:
+    short(site, just_missed().replace("0.02", "0.06"))
+    site.on.traffic.set_clients(6)
+    log = site.folder / "serve.log"
+    with running("serve", cwd=site.folder, log=log):
+        await until(lambda: "event=sweep_retry " in log.read_text(), "a refusal and the time of the next try")
+        code, out, err = await specwatch_async("stop", cwd=site.folder)
+        assert code == 0, out + err
+        assert "not to try a refused one again" in err
+        await until(lambda: "event=sweep_retry_dropped" in log.read_text(), "the next try's time", 30)
+    assert [s.outcome for s in sweeps(site)] == ["refused"]
+
+
 async def test_a_night_that_has_its_answer_is_not_swept_twice(site: Site) -> None:
     short(site, just_missed())
     with site.store() as store:
