@@ -73,7 +73,8 @@ def _end_parent_after(hung_after_s: float) -> None:
     def end(_number: int, _frame: object) -> None:
         if still_runs(sweep):
             log.error("event=sweep_hangs pid=%s after_s=%s: it is killed, and its server restored", *told)
-            os.kill(sweep.pid, signal.SIGKILL)
+            with suppress(OSError):
+                os.kill(sweep.pid, signal.SIGKILL)
 
     told = (sweep.pid, hung_after_s)
     signal.signal(signal.SIGALRM, end)

@@ -102,7 +102,7 @@ class BringUp:
         self._guardian: subprocess.Popen[bytes] | None = None
         self._journal: Journal | None = None
         self._begun = False
-        self._given_up = False
+        self._given_up: NotRestored | None = None
 
     async def __call__(self, arm: ArmPlan) -> None:
         """A freshly started, proven server in this arm."""
@@ -123,8 +123,9 @@ class BringUp:
         if self._lock is None:
             return
         try:
-            if not self._given_up:
-                await uninterrupted(self._put_back)
+            if self._given_up is not None:
+                raise self._given_up  # once more: whoever was told first may have kept it to himself
+            await uninterrupted(self._put_back)
         finally:
             self._lock.release()
             await self._part()
@@ -224,12 +225,12 @@ class BringUp:
                 log.error("event=restore_failed endpoint=%s reason=%s", self._plan.endpoint, failed)
                 self._tell("restore", f"failed: {failed}")
                 if not left:
-                    self._given_up = True
-                    raise NotRestored(self._plan.endpoint, self._loud(failed.journal, str(failed))) from failed
+                    self._given_up = NotRestored(self._plan.endpoint, self._loud(failed.journal, str(failed)))
+                    raise self._given_up from failed
             except (JournalError, ValueError) as error:
-                self._given_up = True
                 words = f"{self._plan.endpoint} is NOT RESTORED: {error}"
-                raise NotRestored(self._plan.endpoint, words) from error
+                self._given_up = NotRestored(self._plan.endpoint, words)
+                raise self._given_up from error
             await asyncio.sleep(TRY_AGAIN_S)
 
     def _loud(self, journal: Journal, reason: str) -> str:

@@ -18,7 +18,7 @@ from probes.restart.drain import let_end
 from probes.restart.hooks import Hook, HookFailed, hook_env, raise_unless_ok, writable_log
 from probes.restart.journal import Journal, JournalError, Step, failed_try
 from probes.restart.journal_file import JournalFile
-from probes.restart.procs import end_group, still_runs
+from probes.restart.procs import POLL_S, end_group, still_runs
 from probes.restart.proof import Expected, Newness, NotProven, prove_in_time, prove_now
 from probes.restart.steps import owes_after, owes_restart, proof_may_suffice
 from probes.scrape.scrape import Scraper
@@ -92,8 +92,15 @@ class PutBack:
         if left is None or not still_runs(left):
             return
         self._note("ending the command that the dead sweep left running")
-        if not await end_group(left.pid, lambda: not still_runs(left)):
-            log.warning("event=hook_lives_on endpoint=%s pid=%s", self._journal.orders.endpoint, left.pid)
+        if await end_group(left.pid, lambda: not still_runs(left)):
+            return
+        # One under sudo cannot be ended by us; what it does must not come after what brings the live arm back.
+        orders = self._journal.orders
+        log.warning("event=hook_lives_on endpoint=%s pid=%s", orders.endpoint, left.pid)
+        self._note(f"waiting for a command that cannot be ended (pid {left.pid})")
+        end_s = time.monotonic() + orders.hook_timeout_s
+        while still_runs(left) and time.monotonic() < end_s:  # noqa: ASYNC110 - a process of others tells nobody
+            await asyncio.sleep(POLL_S)
 
     async def _is_back(self) -> bool:
         """Whether it runs the live arm already, without another restart."""

@@ -363,6 +363,15 @@ async def test_a_name_that_nobody_knows_is_said_in_words(monkeypatch: pytest.Mon
     assert record.error.startswith("connection failed: the host of http://chat.example:8000 cannot be resolved")
 
 
+@on_both_loops
+def test_a_name_that_cannot_be_one_is_said_in_words(new_loop: Any) -> None:
+    async def scene() -> None:
+        (record,) = await records_of(one_client("http://gpu..example:8000"))
+        assert record.error.startswith("connection failed: the host of http://gpu..example:8000 cannot be resolved")
+
+    run_on(new_loop, scene())
+
+
 async def test_ipv6_addresses_work() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heads.append(await reader.readuntil(b"\r\n\r\n"))

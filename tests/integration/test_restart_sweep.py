@@ -7,24 +7,19 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from monitor.config.load import Loaded, load_config
-from monitor.config.targets import probe_of
+from monitor.config.load import Loaded
 from monitor.service.locks import Lock
-from monitor.service.restart_sweep import BringUp, NotRestored, RestartFailed, restart_arms
+from monitor.service.restart_sweep import NotRestored, RestartFailed
 from monitor.service.restoring import Restoring, journals_left, restore_orphans
-from monitor.service.sweep_plan import plan_for
-from monitor.store.db import open_store
 from probes.restart.journal import Step
 from probes.restart.journal_file import JournalFile
 from probes.restart.procs import identify_process, still_runs
-from probes.sweep.plan import ArmPlan
 from probes.sweep.watch import ForeignTraffic
-from tests.support.restartable_sim import RestartSite, restart_site
+from tests.support.restartable_sim import RestartSite, arms_of, restart_site, untouched_or_undone
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -40,16 +35,6 @@ async def site(tmp_path: Path) -> AsyncIterator[RestartSite]:
         yield made
 
 
-@asynccontextmanager
-async def arms_of(loaded: Loaded) -> AsyncIterator[tuple[BringUp, ArmPlan, ArmPlan]]:
-    """`restart_arms` as a sweep uses it, with its two arms."""
-    with open_store(loaded.store_path) as store:
-        plan = plan_for(loaded, "chat", (), store)
-        async with restart_arms(loaded, store, plan, probe_of(loaded.config, "chat")[1], 1) as bring_up:
-            off, k3 = plan.arms
-            yield bring_up, off, k3
-
-
 async def journal_of(site: RestartSite, loaded: Loaded) -> bytes:
     """What the journal held while arm off was up, of a sweep that then ended well."""
     async with arms_of(loaded) as (bring_up, off, _):
@@ -63,13 +48,6 @@ def leave_behind(site: RestartSite, kept: bytes, mode: int = 0o600) -> None:
     """As if the sweep had been killed then, with its guardian."""
     site.paths.journal.write_bytes(kept)
     site.paths.journal.chmod(mode)
-
-
-async def untouched_or_undone(site: RestartSite) -> None:
-    """The live arm runs, and nothing of the sweep is left."""
-    assert site.arm == "k3"
-    assert not site.paths.journal.exists()
-    await until(lambda: site.processes() == [])
 
 
 async def test_each_pass_gets_a_start_of_its_own_and_the_way_out_restores(site: RestartSite) -> None:
@@ -132,27 +110,6 @@ async def test_traffic_of_others_keeps_the_server_from_being_restarted(site: Res
     await untouched_or_undone(site)
 
 
-async def test_requests_that_end_in_time_do_not_use_up_the_quiet_time(site: RestartSite) -> None:
-    site.server.set_faults(foreign_clients=1)
-    loaded = site.config(hook_timeout_s=3.0, drain_s=3.0)
-
-    def asked_so_far() -> float:
-        return sum(e.counters.prompt_tokens for e in site.server.engines)
-
-    async def leave() -> None:
-        await until(lambda: site.hooks == ["before"])
-        for _ in range(3):
-            asked = asked_so_far()
-            await until(lambda asked=asked: asked_so_far() > asked)  # type: ignore[misc]
-        site.server.set_faults(foreign_clients=0)
-
-    async with arms_of(loaded) as (bring_up, off, _):
-        leaving = asyncio.create_task(leave())
-        await bring_up(off)
-    await leaving
-    assert (site.starts, site.hooks) == (["off", "k3"], BOTH)
-
-
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -175,59 +132,6 @@ async def test_a_command_that_finds_the_live_arm_running_need_not_start_it_anew(
         async with arms_of(loaded) as (bring_up, off, _):
             await bring_up(off)
     assert (site.starts, site.hooks) == ([], BOTH)
-    await untouched_or_undone(site)
-
-
-TWIN = """
-  [[endpoint.arm]]
-  name = "twin"
-  restart = "./switch.sh k3"
-"""
-
-
-@asynccontextmanager
-async def twin_up(site: RestartSite) -> AsyncIterator[None]:
-    """A sweep with an arm that looks like the live arm; bringing the live arm back needs the file `works`."""
-    site.config(k3="[ ! -e works ] || ./switch.sh k3", start_timeout_s=1.0)
-    path = site.folder / "config.toml"
-    path.write_text(path.read_text() + TWIN)
-    loaded = load_config(path)
-    with open_store(loaded.store_path) as store:
-        plan = plan_for(loaded, "chat", (), store)
-        async with restart_arms(loaded, store, plan, probe_of(loaded.config, "chat")[1], 1) as bring_up:
-            await bring_up(next(arm for arm in plan.arms if arm.name == "twin"))
-            yield
-
-
-async def test_a_server_of_an_arm_that_looks_like_the_live_arm_is_not_taken_for_it(site: RestartSite) -> None:
-    """A command that says that all is well, and does nothing yet, is no proof."""
-    with pytest.raises(NotRestored, match="still is the process from before the command"):
-        async with twin_up(site):
-            site.down_s = A_MOMENT_S
-    assert (site.starts, site.hooks) == (["k3"], ["before"])
-    loaded = load_config(site.folder / "config.toml")
-    await until(lambda: [one.state for one in journals_left(loaded.store_path)] == [Restoring.ORPHAN])
-    (left,) = await restore_orphans(loaded, time.time(), at_once=True)
-    assert left.not_restored
-    (site.folder / "works").touch()
-    (left,) = await restore_orphans(loaded, time.time(), at_once=True)
-    assert (left.state, site.starts, site.hooks) == (Restoring.RESTORED, ["k3", "k3"], BOTH)
-    await until(lambda: site.processes() == [])
-
-
-async def test_one_look_that_fails_does_not_cost_a_restart(site: RestartSite, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    async with arms_of(site.config()) as (bring_up, _, k3):
-        await bring_up(k3)
-        site.server.set_faults(api_status=500)
-
-        async def recover() -> None:
-            await until(lambda: "event=not_back_yet" in caplog.text)
-            site.server.set_faults(api_status=200)
-
-        recovering = asyncio.create_task(recover())
-    await recovering
-    assert (site.starts, site.hooks) == (["k3"], BOTH)
     await untouched_or_undone(site)
 
 

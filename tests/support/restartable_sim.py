@@ -14,9 +14,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from monitor.config.load import Loaded, load_config
+from monitor.config.targets import probe_of
+from monitor.service.restart_sweep import BringUp, restart_arms
+from monitor.service.sweep_plan import plan_for
+from monitor.store.db import open_store
 from probes.restart.paths import RestartPaths, restart_paths
 from probes.sim.server import SimServer
 from probes.sim.spec import SimSpec
+from probes.sweep.plan import ArmPlan
 from tests.support.waiting import until
 
 SPEC = SimSpec(k=3, crossover=8.0, mean_output_tokens=24.0, prompt_cost=0.03, time_scale=0.3, seed=3)
@@ -182,3 +187,22 @@ async def restart_site(folder: Path) -> AsyncIterator[RestartSite]:
         for pid in site.processes():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+@asynccontextmanager
+async def arms_of(loaded: Loaded, told: list[str] | None = None) -> AsyncIterator[tuple[BringUp, ArmPlan, ArmPlan]]:
+    """`restart_arms` as a sweep uses it, with its two arms; what it narrates goes to `told`."""
+    notes = [] if told is None else told
+    with open_store(loaded.store_path) as store:
+        plan = plan_for(loaded, "chat", (), store)
+        probe = probe_of(loaded.config, "chat")[1]
+        async with restart_arms(loaded, store, plan, probe, 1, lambda _, note: notes.append(note)) as bring_up:
+            off, k3 = plan.arms
+            yield bring_up, off, k3
+
+
+async def untouched_or_undone(site: RestartSite) -> None:
+    """The live arm runs, and nothing of the sweep is left."""
+    assert site.arm == "k3"
+    assert not site.paths.journal.exists()
+    await until(lambda: site.processes() == [])

@@ -84,5 +84,8 @@ async def _resolve(host: str, port: int) -> list[str]:
     try:
         return [str(ipaddress.ip_address(host))]
     except ValueError:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except UnicodeError:  # a label that is empty or too long: no name server is even asked
+            raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
         return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
