@@ -59,7 +59,8 @@ async def test_it_is_told_of_everywhere_and_closed_once_the_server_is_back(tmp_p
             (tmp_path / "broken").unlink()
             code, out, err = await specwatch_async("stop", cwd=tmp_path)
             assert code == 0, out + err
-            assert "chat serves its live arm again" in out
+            # The daemon tries as well, and may have been the first.
+            assert "chat serves its live arm again" in out or "nothing is left to restore" in out
             await sink.wait_for(2, timeout_s=30)
         assert [body["status"] for body in sink.bodies] == ["firing", "resolved"]
         assert sink.bodies[0]["commonLabels"]["severity"] == "critical"
