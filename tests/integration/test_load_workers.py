@@ -174,6 +174,26 @@ async def test_what_the_caller_got_wrong_is_raised_here_and_not_in_a_child() -> 
     await load.aclose()
 
 
+async def test_where_one_process_cannot_be_started_the_others_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at a limit of processes that is reached half-way."""
+    made: list[asyncio.subprocess.Process] = []
+    really = asyncio.create_subprocess_exec
+
+    async def one_only(*command: str, **pipes: int) -> asyncio.subprocess.Process:
+        if asked.pop():
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        made.append(await really(*command, **pipes))  # type: ignore[arg-type]
+        return made[-1]
+
+    asked = [True, False]
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", one_only)
+    load = WorkerLoop(Target("t", "http://127.0.0.1:9"), Numbers, 2, 2)
+    with pytest.raises(BlockingIOError):
+        await load.warm()
+    await load.aclose()
+    assert [process.returncode is not None for process in made] == [True]
+
+
 async def test_a_server_that_is_not_there_ends_the_warm_up_and_shows_in_the_requests() -> None:
     load = WorkerLoop(Target("t", "http://127.0.0.1:9"), Numbers, 4, 2)
     try:

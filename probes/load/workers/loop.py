@@ -59,12 +59,16 @@ class WorkerLoop:
     async def warm(self) -> None:
         """Start the processes and let each open its connections. Raises OSError where none can be started."""
         count, of = self._count, self.processes
-        await asyncio.gather(
+        starts = await asyncio.gather(
             *(
                 worker.start(Job(self._target, self._source, len(range(first, count, of)), Share(first, of)))
                 for first, worker in enumerate(self._workers)
-            )
+            ),
+            return_exceptions=True,  # all are there, or have failed, before anybody can close what is there
         )
+        for fault in starts:
+            if fault is not None:
+                raise fault
         await self._until(lambda worker: worker.warmed, START_MAX_S)
 
     def start(self, spread_s: float) -> None:
