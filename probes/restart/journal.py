@@ -84,9 +84,9 @@ class Journal:
     orders: Orders
     step: Step
     arm: str | None = None
-    """The arm of `restarting` and `up`."""
+    """The arm of `restarting` and `up`; of `restoring` the one that was up before it, where one was proved."""
     shown_drafts: bool | None = None
-    """Of `up`: whether that server showed speculative decoding; None where its page does not tell."""
+    """Of the arm that was up: whether it showed speculative decoding; None where its page does not tell."""
     shown_k: int | None = None
     hook: Proc | None = None
     """The command that was let go with this step."""

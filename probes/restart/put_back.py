@@ -20,7 +20,7 @@ from probes.restart.journal import Journal, JournalError, Step, failed_try
 from probes.restart.journal_file import JournalFile
 from probes.restart.procs import POLL_S, end_group, still_runs
 from probes.restart.proof import Expected, Newness, NotProven, prove_in_time, prove_now
-from probes.restart.steps import owes_after, owes_restart, proof_may_suffice
+from probes.restart.steps import owes_after, owes_restart, proof_may_suffice, restoring
 from probes.scrape.scrape import Scraper
 from probes.sweep.shown import shown_url
 from probes.values import Target
@@ -129,7 +129,7 @@ class PutBack:
                 await let_end(scraper, bound_s=bound_s)
             before = await scraper.read()
             self._note(f"restarting arm {orders.live_arm}")
-            await self._command(orders.restore, self._journal.at(Step.RESTORING))
+            await self._command(orders.restore, restoring(self._journal))
             self._keep(replace(self._journal, hook=None, commanded=True))
             self._note(f"waiting for arm {orders.live_arm} to serve")
             try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from probes.restart.journal import Journal, Step
 
 FIRST_WAIT_S = 60.0
@@ -22,16 +24,26 @@ def proof_may_suffice(journal: Journal) -> bool:
     """Whether a server that proves to be the live arm need not be restarted again.
 
     So it is where the live arm's command was the last to run well, and where the last arm was up and looked otherwise:
-    then a slow start, a person or a reboot has put it right. Not while an arm's command may still take effect, and not
-    where what the live arm's command had to replace looks like the live arm: it may take effect late, or never.
+    then a slow start, a person or a reboot has put it right, however the live arm's command ended. Not while an arm's
+    command may still take effect, and not where what the live arm's command had to replace looks like the live arm: it
+    may take effect late, or never.
     """
-    if journal.step is Step.UP:
-        return journal.arm == journal.orders.live_arm or looked_otherwise(journal)
+    if journal.step in (Step.UP, Step.RESTORING) and (
+        journal.arm == journal.orders.live_arm or looked_otherwise(journal)
+    ):
+        return True
     return journal.step is Step.RESTORING and journal.commanded and not journal.alike
 
 
+def restoring(journal: Journal) -> Journal:
+    """The same journal with the live arm's command about to run; it remembers which arm was up and how it looked."""
+    if journal.step is Step.UP or journal.step is Step.RESTORING:
+        return replace(journal, step=Step.RESTORING, hook=None)
+    return journal.at(Step.RESTORING)
+
+
 def looked_otherwise(journal: Journal) -> bool:
-    """Whether the arm that was up can be told from the live arm by its page."""
+    """Whether the arm that was up last can be told from the live arm by its page."""
     orders = journal.orders
     if journal.shown_drafts is not None and journal.shown_drafts is not orders.drafts:
         return True

@@ -87,6 +87,24 @@ async def test_one_look_that_fails_does_not_cost_a_restart(site: RestartSite, ca
     await untouched_or_undone(site)
 
 
+async def test_a_server_that_a_person_put_right_is_not_restarted_though_the_command_had_failed(
+    site: RestartSite,
+) -> None:
+    """Its command is broken, as the person at work on it knows: running it once more would end what he has started."""
+    loaded = site.config(k3="echo tried >> tries; exit 3")
+    with pytest.raises(NotRestored, match="exit 3"):
+        async with arms_of(loaded) as (bring_up, off, _):
+            await bring_up(off)
+    await until(lambda: [one.state for one in journals_left(loaded.store_path)] == [Restoring.ORPHAN])
+    tries = (site.folder / "tries").read_text()
+    (site.folder / "want").write_text("k3")
+    await until(lambda: not (site.folder / "want").exists())
+    (left,) = await restore_orphans(loaded, time.time(), at_once=True)
+    assert (left.state, site.starts, site.hooks) == (Restoring.RESTORED, ["off", "k3"], BOTH)
+    assert (site.folder / "tries").read_text() == tries
+    await until(lambda: site.processes() == [])
+
+
 # A command that ends later than whoever waits for it is reaped by nobody here.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_command_that_cannot_be_ended_is_waited_for(site: RestartSite, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from probes.restart.journal import Step
-from probes.restart.steps import next_try_s, owes_after, owes_restart, proof_may_suffice, what_is_owed
+from probes.restart.journal import Step, failed_try
+from probes.restart.steps import next_try_s, owes_after, owes_restart, proof_may_suffice, restoring, what_is_owed
 from tests.support.journals import journal
 
 
@@ -45,12 +45,22 @@ def test_every_step_is_in_that_table() -> None:
         (Step.RESTARTING, {"arm": "k3"}, False),
         (Step.RESTORING, {}, False),
         (Step.RESTORING, {"commanded": True}, True),
+        # The live arm's command failed, but the arm before it was up and looks otherwise: a person has put it right.
+        (Step.RESTORING, {"arm": "off", "shown_drafts": False}, True),
+        (Step.RESTORING, {"arm": "other-k3", "shown_drafts": True, "shown_k": 3}, False),
         # What it had to replace looks like the live arm, and the command may take effect late or never.
         (Step.RESTORING, {"commanded": True, "alike": True}, False),
     ],
 )
 def test_when_a_proven_server_need_not_be_restarted(step: Step, changes: dict[str, object], suffices: bool) -> None:
     assert proof_may_suffice(journal(step, **changes)) is suffices
+
+
+def test_a_try_that_failed_does_not_make_it_forget_how_the_last_arm_looked() -> None:
+    up = journal(Step.UP, arm="off", shown_drafts=False)
+    assert proof_may_suffice(restoring(failed_try(restoring(up), "exit 3", 1.0)))
+    begun = journal(Step.RESTARTING, arm="off")
+    assert not proof_may_suffice(restoring(failed_try(restoring(begun), "exit 3", 1.0)))
 
 
 def test_a_killed_sweep_is_restored_at_once_and_a_failing_restore_ever_more_rarely() -> None:
