@@ -159,10 +159,11 @@ class BringUp:
         async with aclosing(self._scraper(arm.target)) as scraper:
             self._tell("restart", f"arm {arm.name}: waiting for {orders.drain_s:g} s without requests")
             # What runs gets as long to end as a command does; the quiet time comes on top.
-            await until_drained(scraper, quiet_s=orders.drain_s, bound_s=orders.drain_s + orders.hook_timeout_s)
+            before = await until_drained(
+                scraper, quiet_s=orders.drain_s, bound_s=orders.drain_s + orders.hook_timeout_s
+            )
             if not owes_restart(self._now):
                 self._write(self._now.at(Step.DRAINED))
-            before = await scraper.read()
             self._tell("restart", f"arm {arm.name}: restarting")
             is_live = arm.name == orders.live_arm
             told = arm.speculative is not orders.drafts and before.speculation_configured is not None

@@ -22,8 +22,8 @@ class NotDrained(Exception):
         """How many were seen last; None where its page cannot tell."""
 
 
-async def until_drained(scraper: Reads, *, quiet_s: float, bound_s: float) -> None:
-    """Return once nothing was in the system, and nothing was answered, for `quiet_s` on end.
+async def until_drained(scraper: Reads, *, quiet_s: float, bound_s: float) -> Reading:
+    """The page once nothing was in the system, and nothing was answered, for `quiet_s` on end.
 
     Counters are watched too, because gauges miss what is short. A page that cannot be read is no proof of idleness.
     Raises NotDrained where `bound_s` passes first.
@@ -39,7 +39,7 @@ async def until_drained(scraper: Reads, *, quiet_s: float, bound_s: float) -> No
         elif last is None or counts(last) != counts(reading):
             since_s, last = reading.mono_s, reading
         if since_s is not None and reading.mono_s - since_s >= quiet_s:
-            return
+            return reading
         if time.monotonic() > end_s:
             raise NotDrained(
                 f"it was not without requests for {quiet_s:g} s within {bound_s:g} s ({_seen(reading)}),"

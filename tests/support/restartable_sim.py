@@ -161,8 +161,10 @@ class RestartSite:
                 await self.server.close()
                 want.unlink()
                 await asyncio.sleep(self.down_s)
-                self.server = SimServer(replace(SPEC, k=0 if arm == "off" else int(arm[1:])), port=port)
-                await self.server.__aenter__()
+                server = SimServer(replace(SPEC, k=0 if arm == "off" else int(arm[1:])), port=port)
+                self.server = (
+                    await server.__aenter__()
+                )  # whoever looks on meanwhile sees the old one, not half of a new
             await asyncio.sleep(0.01)
 
 

@@ -32,7 +32,9 @@ def page(running: float | None = 0.0, waiting: float = 0.0, tokens: float = 100.
 
 async def drained(at: Callable[[int], Reading], quiet_s: float = 5 * STEP_S, bound_s: float = 20.0) -> int:
     scraper = Page(at)
-    await until_drained(scraper, quiet_s=quiet_s, bound_s=bound_s)
+    last = await until_drained(scraper, quiet_s=quiet_s, bound_s=bound_s)
+    # What the process that is about to be replaced showed last: another look might fail, and any process would do then.
+    assert (last.state, last.mono_s) == (State.OK, STEP_S * scraper.reads)
     return scraper.reads
 
 
