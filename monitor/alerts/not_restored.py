@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from monitor.units import age_text
 from monitor.values import AlertEvent, AlertPhase, AlertState, Unrestored
@@ -60,17 +61,18 @@ def _firing(state: AlertState, left: Unrestored, pool: str, now_s: float, hours:
     since_s = state.firing_since_s if state.firing_since_s is not None else now_s
     still = f" for {age_text(now_s - since_s)} now" if hours else ""
     arm = f"its live arm {left.live_arm}" if left.live_arm else "its live arm"
+    tries = "1 try has" if left.attempts == 1 else f"{left.attempts} tries have"
     lines = [
         f"What: a sweep restarted {name}, and the server has not been brought back to {arm}{still}. "
         "What it serves now, if it serves at all, is not what production is meant to run.",
         f"Why: {left.reason or 'the reason is not known'}.",
-        f"Since: {_utc(since_s)}; {left.attempts} tries have failed.",
+        f"Since: {_utc(since_s)}; {tries} failed.",
         "What to do:",
         f"- `specwatch stop {name}` tries again at once and says what hinders",
         f"- where you have started {arm} by hand, run it all the same: it proves what runs, undoes what `before` did "
         "and closes this alert",
         "specwatch goes on trying meanwhile, and repeats this message every hour.",
-        f"Journal: {left.journal}",
+        f"Journal: {left.journal}; what the commands said: {Path(left.journal).with_suffix('.log')}",
     ]
     return _event(
         state,

@@ -10,7 +10,8 @@ import click
 
 from monitor import exit_codes
 from monitor.commands.common import fail
-from probes.load.calibrate import STREAMS, cores
+from monitor.units import age_text
+from probes.load.calibrate import STREAMS, cores, takes_s
 from probes.load.calibrate import calibrate as measure
 from probes.load.loop import loop_factory, run
 from probes.load.trust import CPU_SHARE_MAX, LAG_MAX_MS, TTFT_ERROR_MAX_MS, StepResult, Trust, faults, judge_steps
@@ -32,7 +33,8 @@ def calibrate(seconds: float, streams: int, as_json: bool) -> None:
     Needs no config and reaches no other machine. Everything else that runs on this machine counts against it.
     """
     where = f"{loop_name()}, {cores()} cores shared with the stamping server"
-    click.echo(f"Load client on {where}. About half a minute.", err=True)
+    about = age_text(takes_s(seconds, streams))
+    click.echo(f"Load client on {where}. About {about}.", err=True)
     click.echo(HEAD, err=True)
     try:
         results = run(measure(seconds, streams, lambda result: click.echo(step_line(result), err=True)))

@@ -21,6 +21,7 @@ from monitor.commands.check_servers import Look, look_at_all
 from monitor.commands.check_sweep import sweep_section
 from monitor.commands.check_text import Remark, Section, count, host_of, look_section, render
 from monitor.commands.common import config_option
+from monitor.commands.held import held_remarks
 from monitor.commands.plan_cost import SweepCost, sweep_cost
 from monitor.config.errors import ConfigError, Problem, describe, explain
 from monitor.config.load import Loaded, load_config
@@ -178,6 +179,8 @@ def _sweep_section(
     remarks = list(compare_arms(endpoint.arm, probe, by_arm, looks.get(endpoint.name)))
     planned, trouble = _resolved(partial(_plan, loaded, endpoint.name, probe))
     remarks += [remark for remark in trouble if remark not in said]
+    if planned is not None:
+        remarks += _held(loaded, planned[0], probe)
     return sweep_section(f"sweep of {pool_of(endpoint)}", probe, planned, remarks, now, None)
 
 
@@ -193,6 +196,17 @@ def _plan(loaded: Loaded, name: str, probe: ProbeConfig) -> tuple[SweepPlan, Swe
     except PromptFileError as error:
         problem = Problem(str(loaded.path), f'endpoint "{name}".probe.prompts', str(error), "mend the file", None)
         raise ConfigError([problem]) from None
+
+
+def _held(loaded: Loaded, plan: SweepPlan, probe: ProbeConfig) -> list[Remark]:
+    """What the store and its folder hold against a sweep now; a store that cannot be read is told of elsewhere."""
+    if not loaded.store_path.exists():
+        return []
+    try:
+        with open_store(loaded.store_path, readonly=True) as store:
+            return held_remarks(loaded, store, plan, probe, now=False)
+    except StoreError:
+        return []
 
 
 def _channel_section(channel: ChannelConfig) -> Section:

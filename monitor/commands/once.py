@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from monitor import exit_codes
 from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, secret_or_exit
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.not_restored import not_restored_words, unrestored
@@ -25,7 +26,7 @@ from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict
 def once(config_path: Path, as_json: bool) -> None:
     """Compare every endpoint with its crossover, once.
 
-    Exit 1 if any is above, else 2 if any is unknown, else 0.
+    Exit 7 if a sweep left a server in one of its arms, else 1 if any is above, else 2 if any is unknown, else 0.
     """
     loaded = load_or_exit(config_path)
     if not loaded.config.endpoint:
@@ -47,6 +48,8 @@ def once(config_path: Path, as_json: bool) -> None:
         for status in statuses:
             click.echo(status_line(status))
     verdicts = {s.verdict for s in statuses}
+    if left:
+        sys.exit(exit_codes.NOT_RESTORED)
     sys.exit(1 if LiveVerdict.ABOVE in verdicts else 2 if LiveVerdict.UNKNOWN in verdicts else 0)
 
 

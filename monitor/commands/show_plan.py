@@ -15,6 +15,7 @@ from monitor import exit_codes
 from monitor.commands.check_fit import fit_remarks
 from monitor.commands.check_text import Remark, duration
 from monitor.commands.common import fail, open_or_exit, secret_or_exit
+from monitor.commands.held import held_remarks
 from monitor.commands.plan_cost import sweep_cost
 from monitor.commands.plan_text import plan_json, plan_lines, remark_lines
 from monitor.config.load import Loaded
@@ -41,6 +42,7 @@ def show_plan(loaded: Loaded, subject: str, arms: Sequence[str], *, now: bool, f
         plan: SweepPlan = secret_or_exit(plan_for, loaded, subject, arms, store)
         endpoint, probe = probe_of(loaded.config, plan.endpoint)
         broken = _broken_off(store, plan, probe) if store is not None and not fresh else None
+        held = held_remarks(loaded, store, plan, probe, now=now) if store is not None else []
     try:
         prompts = load_prompts(plan.load.prompts)
     except PromptFileError as error:
@@ -51,6 +53,7 @@ def show_plan(loaded: Loaded, subject: str, arms: Sequence[str], *, now: bool, f
     remarks = list(fit_remarks(plan, probe, at, skip_window=now, need=need))
     if broken is not None and need is not None:
         remarks.append(_goes_on(broken, estimate(plan).cells, need))
+    remarks += held
     if as_json:
         click.echo(json.dumps(plan_json(plan, cost, remarks), indent=1))
     else:

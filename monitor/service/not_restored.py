@@ -55,6 +55,7 @@ def tell_not_restored(
         state = before.get(name, AlertState(endpoint=name, rule=RULE))
         after[name, RULE], event = advance(state, left.get(name), pools.get(name, name), now_s)
         if event is not None:
-            log.critical("event=%s endpoint=%s title=%r", RULE, name, event.title)
+            level = logging.CRITICAL if event.kind == "firing" else logging.INFO
+            log.log(level, "event=%s endpoint=%s title=%r", RULE, name, event.title)
         save_not_restored(store, after[name, RULE], event, state.alert_id, channels, now_s)
     return after

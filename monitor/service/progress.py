@@ -20,6 +20,8 @@ PHASE_WORDS = {
 }
 """Of phases whose name alone does not say what happens."""
 OF_CELLS = ("cells", "refine")
+AT_THE_END = ("estimate", "done", "restore")
+"""No cell comes any more, also where some are missing: the time left for cells says nothing."""
 CLEAR = "\r\x1b[2K"
 
 
@@ -70,6 +72,6 @@ def progress_line(now: SweepProgress) -> str:
     bar = "#" * done + "-" * (WIDTH - done)
     at = f"{now.arm} x{now.rung} #{now.repeat}" if now.arm is not None else ""
     where = f"  {at}" if at and now.phase == "cells" else f"  {phase}{f' {at}' if at and now.phase == 'refine' else ''}"
-    left = f"  about {age_text(now.eta_s)} left" if now.eta_s is not None else ""
+    left = f"  about {age_text(now.eta_s)} left" if now.eta_s is not None and now.phase not in AT_THE_END else ""
     note = f"  {now.note}" if now.note else ""
     return f"[{bar}] {now.done_cells}/{now.total_cells}{where}{left}{note}"

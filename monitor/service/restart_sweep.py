@@ -238,7 +238,8 @@ class BringUp:
         return (
             f"{self._plan.endpoint} is NOT RESTORED: {reason}. Still to do: {what_is_owed(journal)}."
             f" The guardian and `specwatch serve` try again, `specwatch stop` at once;"
-            f" once you have done it by hand, delete {self._paths.journal}"
+            f" once you have started {journal.orders.live_arm} by hand, run it all the same: it proves what runs and"
+            f" does the rest. What the commands said: {self._paths.log}"
         )
 
     async def _part(self) -> None:

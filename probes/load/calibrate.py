@@ -27,6 +27,8 @@ from probes.values import Target
 ANSWER_S = 1.0
 TTFT_S = 0.05
 SETTLE_S = 0.2
+AROUND_S = 1.4
+"""What a step takes beside its window: connecting, settling, the last answers."""
 STREAMS = (16, 64, 128, 256, 512, 1024)
 PACE = 20.0
 """Tokens a second and stream on the way up: a large model under load."""
@@ -107,6 +109,12 @@ async def calibrate(seconds: float, most: int, told: Told) -> list[StepResult]:
         if fine:
             await climb([Step(min(RATE_STREAMS, fine), pace) for pace in RATE_PACES])
     return results
+
+
+def takes_s(seconds: float, most: int) -> float:
+    """About how many seconds a calibration takes if it climbs to the end; one that is overrun ends earlier."""
+    steps = len([n for n in STREAMS if n < most]) + 1 + len(RATE_PACES)
+    return steps * (seconds + AROUND_S)
 
 
 async def measure_step(server: Server, url: str, step: Step, seconds: float) -> StepResult:

@@ -63,7 +63,10 @@ def _rates(text: str) -> tuple[float, ...]:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = argparse.ArgumentParser(prog="python -m probes.sim", description="Simulated vLLM servers on loopback.")
+    made = argparse.ArgumentParser(
+        prog="python -m probes.sim",
+        description="Simulated vLLM servers on loopback, until SIGTERM, stdin closes, or their parent ends.",
+    )
     which = made.add_mutually_exclusive_group()
     which.add_argument("--k", type=int, default=None, help="one server with this many draft tokens (0: off)")
     which.add_argument("--arm", type=_arm_k, action="append", default=None, help="off, k1, k3 ...; repeat for several")

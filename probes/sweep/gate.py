@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from probes.sweep.hours import in_window, window_left_s
 from probes.values import Reason, State
 
+_UNPAUSE = "`specwatch pause --resume` ends the pause"
 LASTING = frozenset({"window_left", "budget_minutes", "budget_tokens", "budget_cost"})
 """Codes of refusals that waiting does not lift: the same sweep is refused again at any later time of this window."""
 
@@ -100,7 +101,7 @@ def _standing(inputs: GateInputs, limits: GateLimits, now: float) -> list[Reason
     if inputs.paused_until_s is not None and now < inputs.paused_until_s:
         until = datetime.fromtimestamp(inputs.paused_until_s, ZoneInfo(limits.timezone))
         why = f": {inputs.pause_reason}" if inputs.pause_reason else ""
-        reasons.append(Reason("paused", f"sweeps are paused until {until:%Y-%m-%d %H:%M %Z}{why}"))
+        reasons.append(Reason("paused", f"sweeps are paused until {until:%Y-%m-%d %H:%M %Z}{why}; {_UNPAUSE}"))
     if inputs.firing:
         text = f"an alert fires on {', '.join(inputs.firing)}: no experiments while somebody may be at work there"
         reasons.append(Reason("alert_firing", text))

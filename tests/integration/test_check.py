@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from monitor.cli import main
 from monitor.commands.check import check
 from tests.support.canned_server import CannedServer, canned_server, vllm_routes
 from tests.support.configs import write
@@ -303,6 +304,28 @@ def test_a_server_that_a_sweep_left_behind_is_a_problem_until_it_is_put_back(tmp
     assert "the server of chat does not run its live arm k3 after a sweep restarted it" in left.output
     assert "`specwatch stop chat` puts it back" in left.output
     assert (left.exit_code, back.exit_code) == (2, 0)
+
+
+def test_a_pause_and_a_file_that_hold_sweeps_are_noted_by_check_and_by_plan(tmp_path: Path) -> None:
+    with pair() as (off, k3):
+        path = write(tmp_path, config(off.url, k3.url))
+
+        def both() -> list[str]:
+            planned = CliRunner().invoke(main, ["sweep", "chat", "--plan", "--config", str(path)])
+            checked = run(path)
+            assert (planned.exit_code, checked.exit_code) == (0, 0), "they pass by themselves"
+            return [planned.output, checked.output]
+
+        pause = CliRunner().invoke(main, ["pause", "--until", "2h", "--reason", "launch", "--config", str(path)])
+        assert pause.exit_code == 0
+        assert all(
+            "at this moment: sweeps are paused" in " ".join(text.split()) and "pause --resume" in text
+            for text in both()
+        )
+        CliRunner().invoke(main, ["pause", "--resume", "--config", str(path)])
+        assert all("at this moment" not in text for text in both())
+        (tmp_path / "specwatch.db.noprobe").touch()
+        assert all("specwatch.db.noprobe" in "".join(text.split()) for text in both())
 
 
 def test_a_proxy_in_the_environment_is_said_to_be_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

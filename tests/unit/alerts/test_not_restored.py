@@ -28,7 +28,9 @@ def test_it_fires_at_the_first_look_and_says_what_to_do() -> None:
     assert event.title == "chat (pool chat-70b): NOT RESTORED: the server does not run its live arm k3 after a sweep"
     assert "Why: the restore command ended with 1." in event.text
     assert "specwatch stop chat" in event.text
+    assert "2 tries have failed" in event.text
     assert LEFT.journal in event.text
+    assert "/var/lib/x.restart-chat.log" in event.text, "where the command itself says why"
 
 
 def test_it_is_repeated_every_hour_and_not_more_often_however_often_one_looks() -> None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from monitor.cli import main
 from monitor.commands.calibrate import step_line, verdict
-from probes.load.calibrate import compare
+from probes.load.calibrate import compare, takes_s
 from probes.load.records import Ending, RequestRecord
 from probes.load.trust import Step, StepResult, faults, judge_steps
 
@@ -56,6 +56,12 @@ def test_trust_reaches_to_the_largest_fine_loads_of_both_ways() -> None:
     assert "Trusted up to 256 streams and 10,240 chunks/s" in text
     assert "512 streams at 20 chunks/s each" in text
     assert "256 streams at 80 chunks/s each" in text
+
+
+def test_what_is_said_to_take_follows_from_what_is_asked_for() -> None:
+    assert takes_s(2.0, 1024) == pytest.approx(34.0)
+    assert takes_s(5.0, 1024) > 60
+    assert takes_s(2.0, 16) < takes_s(2.0, 64)
 
 
 def test_a_ladder_without_an_end_is_a_lower_bound() -> None:

@@ -49,6 +49,7 @@ def test_progress_shows_where_it_is_and_what_is_left() -> None:
     assert "12/56" in line
     assert "k3 x16 #1" in line
     assert "9 min left" in line
+    assert "left" not in progress_line(SweepProgress("done", 9, 12, None, None, None, 19.0, "gave way"))
     assert progress_line(SweepProgress("gate", 0, 0, None, None, None, 60.0, "watching")) == "gate: watching"
 
 

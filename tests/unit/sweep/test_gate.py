@@ -37,7 +37,11 @@ def second(**changes: object) -> GateInputs:
         (second(state=State.DOWN, reason="refused"), "unreachable_arm", "is down: refused"),
         (second(state=State.NOT_AN_ENGINE), "unreachable_arm", "is not_an_engine: no reason given"),
         (replace(INPUTS, noprobe_file="a.db.noprobe"), "noprobe", "delete it"),
-        (replace(INPUTS, paused_until_s=NOON + 60, pause_reason="release"), "paused", "12:01 UTC: release"),
+        (
+            replace(INPUTS, paused_until_s=NOON + 60, pause_reason="release"),
+            "paused",
+            "release; `specwatch pause --resume`",
+        ),
         (replace(INPUTS, firing=("chat-a",)), "alert_firing", "an alert fires on chat-a"),
         (replace(INPUTS, not_restored=("chat-a",)), "not_restored", "restarted chat-a and it is not put back"),
     ],
