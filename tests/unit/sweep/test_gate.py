@@ -40,7 +40,7 @@ def second(**changes: object) -> GateInputs:
         (
             replace(INPUTS, paused_until_s=NOON + 60, pause_reason="release"),
             "paused",
-            "release; `specwatch pause --resume`",
+            "12:01 UTC: release; `specwatch pause --resume`",
         ),
         (replace(INPUTS, firing=("chat-a",)), "alert_firing", "an alert fires on chat-a"),
         (replace(INPUTS, not_restored=("chat-a",)), "not_restored", "restarted chat-a and it is not put back"),
