@@ -11,6 +11,8 @@ from probes.values import Reading, State
 
 POLL_MAX_S = 1.0
 POLL_MIN_S = 0.05
+MISSES = 3
+"""A busy server may fail one look; one that fails so many in a row has nothing left that could end."""
 
 
 class NotDrained(Exception):
@@ -49,13 +51,15 @@ async def until_drained(scraper: Reads, *, quiet_s: float, bound_s: float) -> Re
         await asyncio.sleep(poll_s)
 
 
-async def let_end(scraper: Reads, *, bound_s: float) -> None:
-    """Give what is in the system the chance to end; returns at the latest after `bound_s`, or where nobody answers."""
+async def let_end(scraper: Reads, *, bound_s: float) -> Reading:
+    """The last page, once what is in the system has ended, after `bound_s` at the latest, or where nobody answers."""
     end_s = time.monotonic() + bound_s
-    while time.monotonic() < end_s:
+    missed = 0
+    while True:
         reading = await scraper.read()
-        if reading.state is not State.OK or _idle(reading):
-            return
+        missed = 0 if reading.state is State.OK else missed + 1
+        if _idle(reading) or missed == MISSES or time.monotonic() >= end_s:
+            return reading
         await asyncio.sleep(min(POLL_MAX_S, max(POLL_MIN_S, bound_s / 20)))
 
 

@@ -123,11 +123,8 @@ class PutBack:
     async def _restart(self) -> None:
         orders = self._journal.orders
         async with aclosing(self._scraper()) as scraper:
-            bound_s = min(orders.drain_s, LET_END_S)
-            if bound_s > 0:
-                self._note("letting what is in the system end")
-                await let_end(scraper, bound_s=bound_s)
-            before = await scraper.read()
+            self._note("letting what is in the system end")
+            before = await let_end(scraper, bound_s=min(orders.drain_s, LET_END_S))
             self._note(f"restarting arm {orders.live_arm}")
             await self._command(orders.restore, restoring(self._journal))
             self._keep(replace(self._journal, hook=None, commanded=True))

@@ -162,9 +162,8 @@ class RestartSite:
                 want.unlink()
                 await asyncio.sleep(self.down_s)
                 server = SimServer(replace(SPEC, k=0 if arm == "off" else int(arm[1:])), port=port)
-                self.server = (
-                    await server.__aenter__()
-                )  # whoever looks on meanwhile sees the old one, not half of a new
+                # Whoever looks on meanwhile sees the old one, not half of a new one.
+                self.server = await server.__aenter__()
             await asyncio.sleep(0.01)
 
 

@@ -88,7 +88,10 @@ async def test_before_a_restore_requests_get_their_time_and_no_more() -> None:
     assert idle.reads == 3
     gone = Page(lambda _: reading(0.0, state=State.DOWN))
     await let_end(gone, bound_s=5.0)
-    assert gone.reads == 1
+    assert gone.reads == 3
+    once = Page(lambda i: page(running=1.0) if i % 3 else reading(0.0, state=State.DOWN))
+    assert (await let_end(once, bound_s=1.0)).mono_s >= 7 * STEP_S, "a look that fails now and then ends nothing"
+    assert (await let_end(Page(lambda _: page(running=1.0)), bound_s=0.0)).mono_s == STEP_S
     busy = Page(lambda _: page(running=1.0))
     await let_end(busy, bound_s=0.1)
     assert busy.reads >= 1
