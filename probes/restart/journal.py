@@ -84,7 +84,8 @@ class Journal:
     orders: Orders
     step: Step
     arm: str | None = None
-    """The arm of `restarting` and `up`; of `restoring` the one that was up before it, where one was proved."""
+    """The arm of `restarting` and `up`; of `restoring` the one that was up before it, or the
+    live arm where only its command was under way."""
     shown_drafts: bool | None = None
     """Of the arm that was up: whether it showed speculative decoding; None where its page does not tell."""
     shown_k: int | None = None

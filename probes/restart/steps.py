@@ -23,21 +23,24 @@ def owes_after(journal: Journal) -> bool:
 def proof_may_suffice(journal: Journal) -> bool:
     """Whether a server that proves to be the live arm need not be restarted again.
 
-    So it is where the live arm's command was the last to run well, and where the last arm was up and looked otherwise:
-    then a slow start, a person or a reboot has put it right, however the live arm's command ended. Not while an arm's
-    command may still take effect, and not where what the live arm's command had to replace looks like the live arm: it
-    may take effect late, or never.
+    So it is where the live arm's command was the last to run well, and where no other arm's command can come any more,
+    for the last one was up and looked otherwise: then a slow start, a person or a reboot has put it right, however the
+    live arm's command ended. Not while an arm's command may still take effect, and not where what the live arm's
+    command had to replace looks like the live arm: it may take effect late, or never.
     """
-    if journal.step in (Step.UP, Step.RESTORING) and (
-        journal.arm == journal.orders.live_arm or looked_otherwise(journal)
-    ):
-        return True
-    return journal.step is Step.RESTORING and journal.commanded and not journal.alike
+    if journal.step not in (Step.UP, Step.RESTORING) or journal.alike:
+        return False
+    told = journal.arm == journal.orders.live_arm or looked_otherwise(journal)
+    return told or (journal.step is Step.RESTORING and journal.commanded)
 
 
 def restoring(journal: Journal) -> Journal:
-    """The same journal with the live arm's command about to run; it remembers which arm was up and how it looked."""
-    if journal.step is Step.UP or journal.step is Step.RESTORING:
+    """The same journal with the live arm's command about to run.
+
+    It remembers which arm was up and how it looked; and whether only the live arm's commands were under way.
+    """
+    only_live = journal.step is Step.RESTARTING and journal.arm == journal.orders.live_arm
+    if only_live or journal.step in (Step.UP, Step.RESTORING):
         return replace(journal, step=Step.RESTORING, hook=None)
     return journal.at(Step.RESTORING)
 

@@ -47,6 +47,8 @@ def test_every_step_is_in_that_table() -> None:
         (Step.RESTORING, {"commanded": True}, True),
         # The live arm's command failed, but the arm before it was up and looks otherwise: a person has put it right.
         (Step.RESTORING, {"arm": "off", "shown_drafts": False}, True),
+        (Step.RESTORING, {"arm": "k3"}, True),
+        (Step.RESTORING, {"arm": "k3", "alike": True}, False),  # what that was to replace looks like it
         (Step.RESTORING, {"arm": "other-k3", "shown_drafts": True, "shown_k": 3}, False),
         # What it had to replace looks like the live arm, and the command may take effect late or never.
         (Step.RESTORING, {"commanded": True, "alike": True}, False),
@@ -59,6 +61,8 @@ def test_when_a_proven_server_need_not_be_restarted(step: Step, changes: dict[st
 def test_a_try_that_failed_does_not_make_it_forget_how_the_last_arm_looked() -> None:
     up = journal(Step.UP, arm="off", shown_drafts=False)
     assert proof_may_suffice(restoring(failed_try(restoring(up), "exit 3", 1.0)))
+    own = journal(Step.RESTARTING, arm="k3")
+    assert proof_may_suffice(restoring(failed_try(restoring(own), "exit 3", 1.0)))
     begun = journal(Step.RESTARTING, arm="off")
     assert not proof_may_suffice(restoring(failed_try(restoring(begun), "exit 3", 1.0)))
 
