@@ -222,13 +222,18 @@ def _restarts(plan: SweepPlan, probe: ProbeConfig, cost: SweepCost) -> list[str]
     return [
         f"{cost.restarts}, one per arm and repeat and one to bring {plan.live_arm} back: about {each} each ({why}), "
         f"{duration(cost.down_s)} in all; before each one {probe.drain_s:g} s without any request are waited for",
-        f"downtime: for all of the {duration(cost.seconds)} the server is not there for users",
+        f"downtime: from the first to the last minute the server is not there for users: {_downtime(cost)}",
         f"before: {probe.before or 'none; nothing is drained or frozen for it'}",
         f"after: {probe.after or 'none'}",
         f"on any failure (an error, Ctrl-C, kill -9, a reboot) {plan.live_arm} is started again and proved by health, "
         "model, counters and one completion, and after is run; if that fails too: exit code 7, an alert to every "
         "channel each hour, and `specwatch serve` goes on trying",
     ]
+
+
+def _downtime(cost: SweepCost) -> str:
+    usual, most = duration(cost.seconds), duration(cost.seconds_high)
+    return f"about {usual}" if usual == most else f"about {usual}, up to {most} where the crossing is refined"
 
 
 def _stops(plan: SweepPlan, probe: ProbeConfig) -> list[str]:

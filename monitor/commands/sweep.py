@@ -26,6 +26,7 @@ from monitor.service.handover import hand_over
 from monitor.service.lifeline import on_stop_signals, parent_gone, parent_option
 from monitor.service.locks import AlreadyHeld, Lock, daemon_lock_path, holder_of, sweep_lock_path
 from monitor.service.progress import ProgressPrinter
+from monitor.service.sweep_gate import left_in
 from monitor.service.sweep_plan import plan_for
 from monitor.service.sweep_report import sweep_json, sweep_lines, sweep_of
 from monitor.service.sweep_run import Caller, run_stored_sweep
@@ -90,7 +91,18 @@ def sweep(
         if sweep_id is None:
             sys.exit(code)
         _give(store, sweep_id, as_json, out)
+        if plan.restarts and code not in (exit_codes.REFUSED, exit_codes.NOT_RESTORED):
+            _say_restored(loaded, store, plan, sweep_id)
         sys.exit(code)
+
+
+def _say_restored(loaded: Loaded, store: Store, plan: SweepPlan, sweep_id: int) -> None:
+    """Whoever took production away should not have to look whether it is back; no more is said than is known."""
+    if left_in(loaded.config, store, plan.pool):
+        return
+    started = sweep_of(store, sweep_id).tally.get("starts")
+    proved = f"{plan.endpoint} runs {plan.live_arm} again, and that is proved; nothing" if started else "Nothing"
+    click.echo(f"{proved} is left to restore.", err=True)
 
 
 def _check_files(plan: SweepPlan, out: Path | None) -> None:

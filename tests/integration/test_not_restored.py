@@ -78,6 +78,7 @@ async def test_a_restart_sweep_measures_and_leaves_the_server_as_it_was(tmp_path
         assert code == 0, out + err
         assert "restarting the server" in err
         assert "putting the live arm back" in err
+        assert "chat runs k3 again, and that is proved" in err
         assert site.arm == "k3"
         assert site.hooks == ["before", "after"]
         assert newest(site).tally["starts"] == 4

@@ -121,6 +121,7 @@ def test_restart_arms_say_how_often_how_long_and_what_happens_on_failure(tmp_pat
         in words
     )
     assert "the server is not there for users" in words
+    assert "where the crossing is refined" in words, "refinement takes it away for longer"
     assert "before: ./drain" in words
     assert "after: ./undrain" in words
     assert "k3 is started again and proved by health, model, counters and one completion" in words
