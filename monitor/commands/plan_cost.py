@@ -20,6 +20,9 @@ from probes.sweep.plan import MORE_THAN_LAST, SweepPlan, estimate
 ANSWER_SHARE = 0.5
 """Of `max_tokens`: the length of a mean answer where nothing is known of the real ones."""
 
+RUNGS_A_START = 2
+"""A start for refinement measures at least the rungs on both sides of the crossing."""
+
 
 @dataclass(frozen=True, slots=True)
 class SweepCost:
@@ -46,6 +49,8 @@ class SweepCost:
     """Whether that is what live traffic shows, not half of the cap."""
     restarts: int
     """Of the server, the one that brings the live arm back included."""
+    refine_restarts: int
+    """At most, on top of `restarts`, for cells around the crossing."""
     down_s: float
     """Seconds of all restarts together, in which nothing is served."""
 
@@ -63,19 +68,23 @@ def sweep_cost(plan: SweepPlan, probe: ProbeConfig, prompts: Sequence[Prompt]) -
     answer, asked, known = _lengths(plan, prompts)
     likely = _likely_tokens(plan)
     per_token = asked / answer
+    restarts = ladder.starts + 1 if plan.restarts else 0
+    again = ladder.refine_cells_upper // RUNGS_A_START if plan.restarts else 0
+    refine_s = ladder.refine_seconds_upper + again * (down_s / max(1, restarts) + plan.warmup_s)
     return SweepCost(
         cells=ladder.cells,
         refine_cells=ladder.refine_cells_upper,
         seconds=need.seconds,
         seconds_low=at_once.seconds + down_s,
-        seconds_high=max(need.seconds, min(need.seconds + ladder.refine_seconds_upper, 60 * allowed)),
+        seconds_high=max(need.seconds, min(need.seconds + refine_s, 60 * allowed)),
         output_tokens_upper=need.tokens_upper,
         output_tokens=likely,
         prompt_tokens_upper=int(need.tokens_upper * per_token),
         prompt_tokens=None if likely is None else int(likely * per_token),
         answer_tokens=answer,
         answer_known=known,
-        restarts=ladder.starts + 1 if plan.restarts else 0,
+        restarts=restarts,
+        refine_restarts=again,
         down_s=down_s,
     )
 

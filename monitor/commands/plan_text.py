@@ -219,9 +219,10 @@ def _restarts(plan: SweepPlan, probe: ProbeConfig, cost: SweepCost) -> list[str]
         return ["none: the arms are running servers, and nothing is restarted or reconfigured"]
     each = duration(cost.down_s / cost.restarts)
     why = "as the last time" if plan.start_s is not None else "a sixth of start_timeout_s and the draining: a guess"
+    more = f", and up to {cost.refine_restarts} more where the crossing is refined" if cost.refine_restarts else ""
     return [
         f"{cost.restarts}, one per arm and repeat and one to bring {plan.live_arm} back: about {each} each ({why}), "
-        f"{duration(cost.down_s)} in all; before each one {probe.drain_s:g} s without any request are waited for",
+        f"{duration(cost.down_s)} in all{more}; before each one {probe.drain_s:g} s without any request are waited for",
         f"downtime: from the first to the last minute the server is not there for users: {_downtime(cost)}",
         f"before: {probe.before or 'none; nothing is drained or frozen for it'}",
         f"after: {probe.after or 'none'}",

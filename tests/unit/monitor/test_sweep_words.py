@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -121,7 +122,12 @@ def test_restart_arms_say_how_often_how_long_and_what_happens_on_failure(tmp_pat
         in words
     )
     assert "the server is not there for users" in words
-    assert "where the crossing is refined" in words, "refinement takes it away for longer"
+    again = re.search(r"and up to (\d+) more where the crossing is refined", words)
+    assert again is not None, "each look at the crossing is four more starts"
+    assert int(again[1]) >= 4
+    assert re.search(r"downtime: .* up to .* where the crossing is refined", words), (
+        "refinement takes it away for longer"
+    )
     assert "before: ./drain" in words
     assert "after: ./undrain" in words
     assert "k3 is started again and proved by health, model, counters and one completion" in words
