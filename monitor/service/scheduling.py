@@ -28,7 +28,7 @@ def worth_another(sweep: SweepRecord) -> bool:
     if sweep.outcome == "refused":
         return not LASTING.intersection(sweep.ended_by.split(","))
     if sweep.outcome == "aborted":
-        return sweep.ended_by in ("traffic", "owner")
+        return sweep.ended_by in ("traffic", "outage", "owner")
     return sweep.outcome == "died"
 
 

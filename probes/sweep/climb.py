@@ -128,6 +128,20 @@ class Climb:
                 return f"arm {arm.name} cannot be watched: {text}"
         return None
 
+    def outage(self) -> str | None:
+        """Why the sweep must wait for another time: an arm that gave valid cells answers nothing any more.
+
+        It is what it claims, so the cells so far stand and a later sweep can go on after them.
+        """
+        for arm in self._plan.arms:
+            cells = [cell for cell in self.cells if cell.arm == arm.name]
+            last = cells[-GIVE_UP_AFTER:]
+            gone = len(last) == GIVE_UP_AFTER and all(_answers_nothing(cell) for cell in last)
+            if gone and any(cell.valid for cell in cells):
+                (why, *_) = last[-1].void
+                return f"arm {arm.name} was measured and now answers nothing: {why.text}"
+        return None
+
     def no_answer(self) -> str | None:
         """Why the cells cannot give a verdict, or None where the baseline and another arm have valid ones."""
         valid = {cell.arm for cell in self.cells if cell.valid}
@@ -164,3 +178,8 @@ def _same(cells: Iterable[Cell], code: str) -> str | None:
         if not found:
             return None
     return found[0] if found else None
+
+
+def _answers_nothing(cell: Cell) -> bool:
+    codes = {reason.code for reason in cell.void}
+    return "no_window" in codes or (cell.requests == 0 and "errors" in codes)

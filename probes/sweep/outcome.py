@@ -57,7 +57,7 @@ class SweepOutcome:
     """measured | aborted | arm_mismatch | failed."""
     reason: str
     exit_code: int
-    """0 measured, 4 aborted by traffic, stop or budget, 5 an arm is not what it claims or no cell is valid.
+    """0 measured, 4 aborted by traffic, an outage, stop or budget, 5 an arm is not what it claims or no cell is valid.
 
     A sweep that was stopped after the whole ladder is measured; its reason says what it did not come to.
     """
@@ -70,7 +70,7 @@ class SweepOutcome:
     """By arm, as the metrics page shows it; for the fingerprint."""
     prompts_sha256: str = ""
     cause: str = ""
-    """Of an aborted sweep: traffic | stop | budget. Whether it is worth another try is decided by this word."""
+    """Of an aborted sweep: traffic | outage | stop | budget. This word decides whether it is worth another try."""
     tokens: int = 0
     """Output tokens that the servers made for this sweep, those of cells it went on after included; where a count is
     missing, the most it can have been."""

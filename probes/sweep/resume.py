@@ -50,8 +50,11 @@ def signature(plan: SweepPlan) -> str:
 
 
 def counts_as_done(cell: Cell) -> bool:
-    """Whether measuring this cell again would be of no use."""
-    return cell.valid or any(reason.code in LASTING for reason in cell.void)
+    """Whether measuring this cell again would be of no use.
+
+    One passing reason is enough to try: a server that died leaves too few requests as well.
+    """
+    return all(reason.code in LASTING for reason in cell.void)
 
 
 def usable(plan: SweepPlan, cells: Iterable[Cell]) -> tuple[Cell, ...]:

@@ -68,6 +68,10 @@ class _Spent(Stopped):
         self.resumable = resumable
 
 
+class _Outage(Stopped):
+    """An arm that was measured is away; the sweep can go on once it is back."""
+
+
 class _Sweep:
     """One sweep's moving parts: the score, the stage and the budget."""
 
@@ -120,7 +124,8 @@ class _Sweep:
         outcome = self._outcome("aborted", reason, ABORTED)
         if isinstance(end, _Spent):
             return replace(outcome, cause="budget", resumable=end.resumable)
-        return replace(outcome, cause="traffic" if isinstance(end, ForeignTraffic) else "stop", resumable=True)
+        known = "outage" if isinstance(end, _Outage) else "stop"
+        return replace(outcome, cause="traffic" if isinstance(end, ForeignTraffic) else known, resumable=True)
 
     async def _with_rest(self, end: Exception) -> str:
         """Why it ended, and whether the server went on running what we had asked of it."""
@@ -163,6 +168,8 @@ class _Sweep:
                 continue
             self._climb.finish(cell, took_s)
             self._hooks.on_cell(cell)
+            if away := self._climb.outage():
+                raise _Outage(away)
             if problem := self._climb.hopeless():
                 raise ArmMismatch(problem)
             others = disturbed(cell)

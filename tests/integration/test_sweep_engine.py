@@ -19,7 +19,7 @@ SCENES = (
     (
         "gives_way gives_up gives_up_with_its_minutes come_back_each_time met_while_warming"
         " come_back_while_warming gives_up_to_a_crowd never_waits short_requests"
-        " stopped stopped_behind_a_deaf_proxy goes_on goes_on_with_restarts too_few_tokens"
+        " stopped stopped_behind_a_deaf_proxy goes_on goes_on_with_restarts loses_a_server too_few_tokens"
     ),
     (
         "comes_while_refining refines refines_until_its_tokens_end stopped_while_refining restarts"
@@ -177,6 +177,16 @@ def test_restarted_arms_go_on_on_new_starts(told: dict[str, Told]) -> None:
     assert scene["before"]["brought_up"] == ["off", "k3"]
     assert scene["brought_up"] == ["k3", "k3", "off"]
     assert [cell[3] for cell in scene["cells"]] == [0, 0, 1, 2, 3, 3, 4, 4]
+
+
+def test_a_server_that_dies_ends_the_sweep_which_goes_on_once_it_is_back(told: dict[str, Told]) -> None:
+    scene = told["loses_a_server"]
+    assert ended(scene["before"]) == ("aborted", 4, "outage")
+    assert scene["before"]["resumable"]
+    assert scene["before"]["reason"].startswith("arm k3 was measured and now answers nothing: ")
+    assert ended(scene) == ("measured", 0, "")
+    assert valid(scene) == LADDER_OF_8
+    assert scene["new_cells"] == 4
 
 
 def test_tokens_are_not_overspent_and_waiting_brings_no_new_ones(told: dict[str, Told]) -> None:

@@ -176,6 +176,17 @@ async def goes_on_with_restarts() -> dict[str, Any]:
     return {**(await play(bring_up=Restarts, resume=first.cells))[1], "before": before}
 
 
+async def loses_a_server() -> dict[str, Any]:
+    """k3 dies after its first rung; later it is back, and the sweep is gone on with."""
+
+    def react(stage: Stage, phase: str, slot: CellSlot | None) -> None:
+        if phase == "cells" and slot is not None and (slot.arm, slot.rung) == ("k3", 4):
+            stage.servers["k3"].set_faults(dead=True)
+
+    first, before = await play(react)
+    return {**(await play(resume=first.cells))[1], "before": before}
+
+
 async def too_few_tokens() -> dict[str, Any]:
     """A budget that ends within the ladder."""
     whole = (await play())[0].tokens
@@ -279,6 +290,7 @@ SCENES: dict[str, Scene] = {
         stopped_behind_a_deaf_proxy,
         goes_on,
         goes_on_with_restarts,
+        loses_a_server,
         too_few_tokens,
         refines,
         refines_until_its_tokens_end,

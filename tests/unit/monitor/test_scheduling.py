@@ -35,6 +35,7 @@ REFUSED = ended("refused", "live_load,kv_usage")
         ("refused", "live_load,window_left", False),
         ("refused", "budget_cost", False),
         ("aborted", "traffic", True),
+        ("aborted", "outage", True),
         ("aborted", "owner", True),
         ("aborted", "stop", False),
         ("aborted", "budget", False),

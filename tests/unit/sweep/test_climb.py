@@ -69,6 +69,30 @@ def test_two_cells_of_an_arm_that_cannot_be_watched_end_it() -> None:
     assert "cannot be watched" in said
 
 
+def test_an_arm_that_was_measured_and_goes_silent_is_an_outage_and_no_mismatch() -> None:
+    errors = (Reason("errors", "3 of 3 requests failed; most often: nothing listens there"),)
+    climb = Climb(plan(ladder=(1, 2), repeats=2))
+    play(climb)
+    play(climb)
+    play(climb, void=errors, requests=0, errors=3)
+    assert climb.outage() is None
+    play(climb)
+    play(climb)
+    play(climb, void=errors, requests=0, errors=3)
+    said = climb.outage()
+    assert said is not None
+    assert said.startswith("arm k3 was measured and now answers nothing: 3 of 3 requests failed")
+
+
+def test_an_arm_that_never_answered_is_no_outage() -> None:
+    climb = Climb(plan(ladder=(1,), repeats=2))
+    play(climb)
+    errors = (Reason("errors", "3 of 3 requests failed; most often: HTTP 500"),)
+    play(climb, void=errors, requests=0, errors=3)
+    play(climb, void=errors, requests=0, errors=3)
+    assert climb.outage() is None
+
+
 def test_two_cells_that_do_not_draft_end_it() -> None:
     climb = Climb(plan())
     play(climb)
