@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from monitor.units import interval_text, number
-from probes.values import ArmVerdict, Axis, Crossover, Verdict
+from probes.crossover.capacity import TOP_OF_LADDER
+from probes.values import ArmVerdict, Axis, Capacity, Crossover, Verdict
 
 
 def crossover_lines(result: Crossover) -> list[str]:
@@ -16,10 +17,7 @@ def crossover_lines(result: Crossover) -> list[str]:
             f"    at {number(p.concurrency):>6} {unit}: {p.ratio:.2f}x [{p.low:.2f}, {p.high:.2f}]" for p in arm.speedup
         )
         if arm.capacity is not None:
-            lines.append(
-                f"    capacity: {number(arm.capacity.running)} running, {number(arm.capacity.tok_s)} tok/s, "
-                f"limited by {arm.capacity.limited_by}"
-            )
+            lines.append(f"    {capacity_sentence(arm.capacity)}")
         lines.extend(f"    {reason.text}" for reason in arm.reasons)
     for best in result.best:
         span = f"from {number(best.start)} to {number(best.end)} {unit}: {best.arm}"
@@ -28,6 +26,14 @@ def crossover_lines(result: Crossover) -> list[str]:
         else:
             lines.append(f"no clear winner {span} is the simplest of those within the noise")
     return lines
+
+
+def capacity_sentence(capacity: Capacity) -> str:
+    """What the arm held; a ladder that met no limit has not found the capacity."""
+    held = f"{number(capacity.running)} running, {number(capacity.tok_s)} tok/s"
+    if capacity.limited_by == TOP_OF_LADDER:
+        return f"capacity: not met; the top of the ladder held {held}"
+    return f"capacity: {held}, limited by {capacity.limited_by}"
 
 
 def verdict_sentence(arm: ArmVerdict, unit: str) -> str:

@@ -97,7 +97,8 @@ class ScheduledSweeps:
                 return
             when = datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")
             why = last.ended_by or last.outcome if last is not None else "already_running"
-            log.info("event=sweep_retry pool=%s after=%s why=%s at=%s", pool, tries, why, when)
+            words = last.reason if last is not None else ""
+            log.info("event=sweep_retry pool=%s after=%s why=%s at=%s reason=%r", pool, tries, why, when, words)
             await asyncio.sleep(max(0.0, at_s - self._clock()))
             if (stopped := abort_requested(self._store, pool, began_s)) is not None:
                 log.info("event=sweep_retry_dropped pool=%s reason=%r", pool, stopped)

@@ -13,6 +13,8 @@ from probes.values import Capacity, CurvePoint
 
 KV_FULL = 0.90
 """Fullest engine's KV cache from which the next rung would be preempted."""
+TOP_OF_LADDER = "top_of_ladder"
+"""`limited_by` of an arm that met no limit: what it can hold beyond is not known."""
 QUEUEING_SHARE = 0.10
 """Share of the requests in the system that wait when admission, not the ladder, sets the running batch."""
 
@@ -31,7 +33,7 @@ def capacity_of(points: Sequence[CurvePoint]) -> Capacity | None:
     return Capacity(
         running=max(fmean(p.running for p in rung if p.running is not None) for rung in sustained),
         tok_s=max(fmean(p.output_tok_s for p in rung) for rung in sustained),
-        limited_by=next((limit for limit in limits if limit is not None), "top_of_ladder"),
+        limited_by=next((limit for limit in limits if limit is not None), TOP_OF_LADDER),
     )
 
 

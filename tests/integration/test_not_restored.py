@@ -46,7 +46,7 @@ async def test_it_is_told_of_everywhere_and_closed_once_the_server_is_back(tmp_p
 
         code, _, err = await specwatch_async("once", cwd=tmp_path)
         assert "NOT RESTORED: chat does not run its live arm k3" in err
-        assert code == 7
+        assert code == 2
         code, _, err = await specwatch_async("stop", cwd=tmp_path)
         assert code == 7
         assert "NOT RESTORED: chat" in err

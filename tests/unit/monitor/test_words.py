@@ -9,8 +9,8 @@ from monitor.service.progress import progress_line
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.units import age_text, interval_text, number
 from monitor.values import SweepProgress
-from monitor.verdict_text import crossover_lines
-from probes.values import Identity, Verdict
+from monitor.verdict_text import capacity_sentence, crossover_lines
+from probes.values import Capacity, Identity, Verdict
 from tests.support.readings import NOW_S, crossing, minute, stored
 
 
@@ -42,6 +42,13 @@ def test_every_verdict_has_its_sentence(verdict: Verdict, words: str) -> None:
     lines = crossover_lines(stored(crossing(verdict=verdict, low=low)).result)
     assert words in lines[0]
     assert any("1.50x [1.45, 1.55]" in line for line in lines)
+
+
+def test_a_ladder_that_met_no_limit_has_not_found_the_capacity() -> None:
+    assert capacity_sentence(Capacity(7.1, 920.0, "top_of_ladder")).startswith(
+        "capacity: not met; the top of the ladder"
+    )
+    assert capacity_sentence(Capacity(40.0, 3900.0, "kv")) == "capacity: 40.0 running, 3900 tok/s, limited by kv"
 
 
 def test_progress_shows_where_it_is_and_what_is_left() -> None:
