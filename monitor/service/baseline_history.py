@@ -24,23 +24,25 @@ from probes.values import Cell, CurvePoint
 def with_history(store: Store | None, plan: SweepPlan) -> SweepPlan:
     """The plan with what the pool's newest measured sweep that it can be compared with says of its speed.
 
-    As it is where there is none, and where nothing is known of what the endpoint serves now. Raises StoreError.
+    As it is where there is none. Where no daemon has seen what the endpoint serves now, the newest sweep of whatever
+    server still bounds the tokens, but no baseline is called slower by it. Raises StoreError.
     """
-    sweep = _last(store, plan) if store is not None else None
-    if store is None or sweep is None:
+    if store is None:
+        return plan
+    known = load_identity(store, plan.endpoint)
+    print_ = known[1] if known is not None and known[1] else None
+    sweep = _last(store, plan, print_)
+    if sweep is None:
         return plan
     cells = [cell for cell in load_cells(store, sweep.id) if cell.valid]
     history = [point for cell in cells if cell.arm == plan.baseline for point in _per_engine(cell)]
     cell_s = sweep.plan.get("cell_s")
     seen = stream_rates(cells, cell_s, plan.load.max_tokens) if isinstance(cell_s, float | int) else ()
-    return replace(plan, history=tuple(history), seen=seen)
+    return replace(plan, history=tuple(history) if print_ is not None else (), seen=seen)
 
 
-def _last(store: Store, plan: SweepPlan) -> SweepRecord | None:
-    known = load_identity(store, plan.endpoint)
-    if known is None or not known[1]:
-        return None
-    newest = latest_crossover(store, plan.pool, known[1])
+def _last(store: Store, plan: SweepPlan, print_: str | None) -> SweepRecord | None:
+    newest = latest_crossover(store, plan.pool, print_)
     sweep = get_sweep(store, newest.sweep_id) if newest is not None else None
     if sweep is None or sweep.baseline != plan.baseline or _baseline_url(sweep) != _url(plan):
         return None

@@ -159,7 +159,9 @@ def test_the_plan_knows_how_fast_the_baseline_was_last_time(tmp_path: Path) -> N
         plan = plan_for(loaded, "chat", (), store)
         measured(store, plan, 1000.0, tok_s=300.0)
         measured(store, plan, 2000.0, tok_s=500.0)
-        assert plan_for(loaded, "chat", (), store).history == (), "what is served now is not known"
+        unseen = plan_for(loaded, "chat", (), store)
+        assert unseen.history == (), "what is served now is not known"
+        assert [one.arm for one in unseen.seen] == ["k3", "off"], "its tokens are a better guess than none"
         save_identity(store, "chat", 3000.0, Identity(version="1"), "f1")
         history = plan_for(loaded, "chat", (), store).history
         assert [(point.arm, point.output_tok_s) for point in history] == [("off", 500.0)]
