@@ -250,6 +250,8 @@ class Unrestored:
     live_arm: str | None
     journal: str
     """Path of the file that tells how to restore."""
+    seen: str = ""
+    """What its page showed last, in words; empty where nobody has looked."""
 
 
 @dataclass(frozen=True, slots=True)

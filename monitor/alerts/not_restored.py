@@ -65,6 +65,7 @@ def _firing(state: AlertState, left: Unrestored, pool: str, now_s: float, hours:
     lines = [
         f"What: a sweep restarted {name}, and the server has not been brought back to {arm}{still}. "
         "What it serves now, if it serves at all, is not what production is meant to run.",
+        f"Last look: {left.seen or 'nobody has looked at its page yet'}.",
         f"Why: {left.reason or 'the reason is not known'}.",
         f"Since: {_utc(since_s)}; {tries} failed.",
         "What to do:",

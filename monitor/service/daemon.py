@@ -205,7 +205,7 @@ class Daemon:
     async def _evaluate(self) -> None:
         now_s = self._clock()
         # First of all, so that no other part's fault can silence it.
-        left = unrestored(self._config, self._store.path, watched=True)
+        left = unrestored(self._config, self._store.path, watched=True, newest=self._newest)
         loudest = tell_not_restored(self._config, self._store, left, now_s)
         await self._flush()
         statuses = all_statuses(self._config, self._store, StoredReadings(self._store), now_s)
@@ -215,7 +215,7 @@ class Daemon:
 
     async def _last_words(self) -> None:
         """A sweep that ended with us may have left its server; nobody else would tell of it."""
-        left = unrestored(self._config, self._store.path, watched=False)
+        left = unrestored(self._config, self._store.path, watched=False, newest=self._newest)
         if left:
             tell_not_restored(self._config, self._store, left, self._clock())
             await self._deliver()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from monitor.alerts.not_restored import RULE, advance
@@ -16,22 +17,49 @@ from monitor.service.restoring import Restoring, journals_left
 from monitor.store.alerts import load_alert_states, save_not_restored
 from monitor.store.db import Store
 from monitor.values import AlertPhase, AlertState, Unrestored
+from probes.values import Reading, State
 
 log = logging.getLogger(__name__)
 
 
-def unrestored(config: Config, store_path: Path, *, watched: bool) -> tuple[Unrestored, ...]:
+def unrestored(
+    config: Config, store_path: Path, *, watched: bool, newest: Mapping[str, Reading] | None = None
+) -> tuple[Unrestored, ...]:
     """Endpoints whose server is not what production is meant to run.
 
     With a daemon (`watched`) only those that somebody has tried to restore in vain; without one also those that nobody
-    will restore by himself.
+    will restore by himself. `newest`: the last look at each endpoint, to tell a dead server from one in a wrong arm.
     """
+    looks = newest or {}
     live = {e.name: e.probe.live_arm for e in config.endpoint if e.probe is not None}
     return tuple(
-        Unrestored(one.endpoint, one.reason, one.attempts, live.get(one.endpoint), str(one.journal))
+        Unrestored(
+            endpoint=one.endpoint,
+            reason=one.reason,
+            attempts=one.attempts,
+            live_arm=live.get(one.endpoint),
+            journal=str(one.journal),
+            seen=seen_words(looks.get(one.endpoint)),
+        )
         for one in journals_left(store_path)
         if one.not_restored or (not watched and one.state not in (Restoring.RESTORED, Restoring.IN_HAND))
     )
+
+
+def seen_words(reading: Reading | None) -> str:
+    """What a server showed at the last look, with its time; empty where nobody has looked."""
+    if reading is None:
+        return ""
+    at = datetime.fromtimestamp(reading.at_s, UTC).strftime("%H:%M:%S UTC")
+    if reading.state is not State.OK:
+        return f"at {at} it was {reading.state.value}: {reading.reason or 'no reason given'}"
+    k = "" if reading.k is None else f", {reading.k} tokens a draft"
+    speculates = {
+        True: f"with speculation{k}",
+        False: "without speculation",
+        None: "and does not show if it speculates",
+    }
+    return f"at {at} it was up {speculates[reading.speculation_configured]}"
 
 
 def not_restored_words(left: Unrestored) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ from monitor.alerts.message import message_of
 from monitor.alerts.not_restored import RULE, advance
 from monitor.alerts.slack import body_of as slack_body
 from monitor.alerts.webhook import body_of
+from monitor.service.not_restored import seen_words
 from monitor.store.alerts import load_alert_states, recent_events, save_not_restored
 from monitor.store.db import open_store
 from monitor.store.outbox import due, mark_dead, mark_delivered, recent_deliveries, supersede
 from monitor.values import AlertEvent, AlertPhase, AlertState, Unrestored
+from probes.values import Reading, State
 
 LEFT = Unrestored("chat", "the restore command ended with 1", 2, "k3", "/var/lib/x.restart-chat.json")
 QUIET = AlertState("chat", RULE)
@@ -31,6 +34,21 @@ def test_it_fires_at_the_first_look_and_says_what_to_do() -> None:
     assert "2 tries have failed" in event.text
     assert LEFT.journal in event.text
     assert "/var/lib/x.restart-chat.log" in event.text, "where the command itself says why"
+
+
+def test_it_says_whether_the_server_is_down_or_in_a_wrong_arm() -> None:
+    down = Reading("chat", T, 0.0, State.DOWN, "nothing listens there")
+    wrong = Reading("chat", T, 0.0, State.OK, speculation_configured=False)
+    other_k = Reading("chat", T, 0.0, State.OK, speculation_configured=True, k=5)
+    for reading, words in (
+        (down, "Last look: at 13:46:40 UTC it was down: nothing listens there."),
+        (wrong, "Last look: at 13:46:40 UTC it was up without speculation."),
+        (other_k, "Last look: at 13:46:40 UTC it was up with speculation, 5 tokens a draft."),
+        (None, "Last look: nobody has looked at its page yet."),
+    ):
+        event = advance(QUIET, replace(LEFT, seen=seen_words(reading)), "chat", T)[1]
+        assert event is not None
+        assert words in event.text
 
 
 def test_it_is_repeated_every_hour_and_not_more_often_however_often_one_looks() -> None:
