@@ -8,7 +8,7 @@ from probes.load.records import Ending, RequestRecord
 from probes.sweep import judge
 from probes.sweep.evidence import Evidence
 from probes.sweep.steady import cut_ramp
-from probes.sweep.totals import accepted_per_pos, kv_max, live_counter, moved, total
+from probes.sweep.totals import accepted_per_pos, finished, kv_max, live_counter, moved, total
 from probes.sweep.window import (
     Span,
     client_tokens_in,
@@ -54,7 +54,8 @@ def _whole(evidence: Evidence) -> _Whole:
         return _Whole()
     queries, hits = moved(a, b, lambda e: e.prefix_queries), moved(a, b, lambda e: e.prefix_hits)
     drafts = moved(a, b, lambda e: e.drafts)
-    finished = moved(a, b, lambda e: e.finished)
+    done_before, done_after = finished(a), finished(b)
+    done = None if done_before is None or done_after is None else done_after - done_before
     # Every request of ours may have reached the engine, also those that failed, were cut off or were sent twice.
     ours = len(evidence.records) + sum(record.retried for record in evidence.records)
     return _Whole(
@@ -65,7 +66,7 @@ def _whole(evidence: Evidence) -> _Whole:
         accepted_per_pos=accepted_per_pos(a, b, drafts),
         prefix_hit_ratio=hits / queries if hits is not None and queries else None,
         server_tokens=moved(a, b, lambda e: e.generation_tokens) if idle else None,
-        foreign=max(0.0, finished - ours) if idle and finished is not None else None,
+        foreign=max(0.0, done - ours) if idle and done is not None else None,
         foreign_prompt_tokens=_foreign_prompt_tokens(evidence.records, moved(a, b, lambda e: e.prompt_tokens))
         if idle
         else None,
@@ -98,7 +99,7 @@ def _client_tokens(records: tuple[RequestRecord, ...]) -> int | None:
 
 def _numbers(evidence: Evidence) -> Cell:
     window, records, engines = evidence.window, evidence.records, evidence.engine_count
-    finished = [r for r in records if r.ending is Ending.OK]
+    answered = [r for r in records if r.ending is Ending.OK]
     ended = ended_in(records, window) if window else []
     client_tokens = _client_tokens(records)
     whole = _whole(evidence)
@@ -117,14 +118,14 @@ def _numbers(evidence: Evidence) -> Cell:
         output_tok_s=client_tok_s if server_tok_s is None else server_tok_s,
         server_tok_s=server_tok_s,
         client_tok_s=client_tok_s,
-        requests=len(finished),
+        requests=len(answered),
         errors=sum(r.ending is Ending.ERROR for r in records),
-        capped_share=mean([float(r.finish_reason == "length") for r in finished]),
+        capped_share=mean([float(r.finish_reason == "length") for r in answered]),
         ttft=latency([ttft_s(r) for r in ended]),
         tpot=latency([tpot_s(r) for r in ended]),
         e2e=latency([e2e_s(r) for r in ended]),
-        prompt_tokens_mean=mean([r.prompt_tokens for r in finished if r.prompt_tokens is not None]),
-        output_tokens_mean=mean([r.output_tokens for r in finished if r.output_tokens is not None]),
+        prompt_tokens_mean=mean([r.prompt_tokens for r in answered if r.prompt_tokens is not None]),
+        output_tokens_mean=mean([r.output_tokens for r in answered if r.output_tokens is not None]),
         running_mean=_gauge_mean(evidence.samples, engines, "running"),
         waiting_mean=_gauge_mean(evidence.samples, engines, "waiting"),
         kv_usage_max=max((kv for r in evidence.samples if (kv := kv_max(r)) is not None), default=None),

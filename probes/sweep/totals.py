@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from probes.values import EngineReading, Reading
+from probes.values import EngineKind, EngineReading, Reading
 
 
 def total(reading: Reading, pick: Callable[[EngineReading], float | None]) -> float | None:
@@ -21,6 +21,18 @@ def moved(a: Reading, b: Reading, pick: Callable[[EngineReading], float | None])
     """How far a counter moved from `a` to `b`."""
     before, after = total(a, pick), total(b, pick)
     return None if before is None or after is None else after - before
+
+
+def finished(reading: Reading) -> float | None:
+    """Finished requests of the whole endpoint.
+
+    SGLang counts them in its front end, without a rank: such a series stands with the first engine alone.
+    """
+    first = reading.engines[0].finished if reading.engines else None
+    alone = all(engine.finished is None for engine in reading.engines[1:])
+    if reading.engine_kind is EngineKind.SGLANG and alone:
+        return first
+    return total(reading, lambda e: e.finished)
 
 
 def in_system(reading: Reading) -> float | None:
@@ -45,10 +57,9 @@ def counts(reading: Reading) -> tuple[float | None, ...]:
     """What must stand still on an idle server."""
     picks: tuple[Callable[[EngineReading], float | None], ...] = (
         lambda e: e.generation_tokens,
-        lambda e: e.finished,
         lambda e: e.prompt_tokens,
     )
-    return tuple(total(reading, pick) for pick in picks)
+    return (finished(reading), *(total(reading, pick) for pick in picks))
 
 
 def accepted_per_pos(a: Reading, b: Reading, drafts: float | None) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ from probes.sweep.assemble import assemble
 from probes.sweep.evidence import Evidence
 from probes.sweep.plan import LoadSpec
 from probes.sweep.sameness import Seen
-from probes.values import Cell, CurvePoint, EngineKind, Identity
+from probes.values import Cell, CurvePoint, EngineKind, Identity, Reading
 from tests.support.evidence import CLIENTS, RATE, TOKENS, evidence, with_pages
 
 WHO = Identity(version="0.33.0", model="tiny", model_root="org/tiny", max_model_len=4096)
@@ -271,6 +271,22 @@ def on_sglang(given: Evidence, page_tokens: int | None = None, k: int | None = N
     config = {} if page_tokens is None else {"block_size": str(page_tokens)}
     pages = [replace(page, engine_kind=EngineKind.SGLANG, cache_config=config, k=k) for page in given.readings]
     return replace(given, before=pages[0], samples=tuple(pages[1:-1]), start=pages[1], end=pages[-2], after=pages[-1])
+
+
+@pytest.mark.parametrize("missing", [0, 2])
+def test_sglang_counts_requests_for_all_its_engines_together(missing: int) -> None:
+    given = on_sglang(evidence(engines=2))
+
+    def together(page: Reading) -> Reading:
+        first, second = page.engines
+        whole = (first.finished or 0.0) + (second.finished or 0.0)
+        return replace(page, engines=(replace(first, finished=whole), replace(second, finished=None)))
+
+    assert given.before is not None
+    assert given.after is not None
+    given = replace(given, before=together(given.before), after=together(given.after))
+    cell = assemble(replace(given, records=given.records[missing:]))
+    assert cell.foreign_requests == missing
 
 
 @pytest.mark.parametrize(
