@@ -106,3 +106,14 @@ def with_pages(given: Evidence, **changes: Any) -> Evidence:
         replace(page, engines=tuple(replace(engine, **changes) for engine in page.engines)) for page in given.samples
     )
     return replace(given, samples=samples, start=samples[0], end=samples[-1])
+
+
+def with_prompts(tokens: int) -> Evidence:
+    """Our prompts as short as this, by their usage."""
+    given = evidence()
+    return replace(given, records=tuple(replace(r, prompt_tokens=tokens) for r in given.records))
+
+
+def with_tokens(count: int | None) -> Evidence:
+    given = evidence()
+    return replace(given, records=tuple(replace(r, output_tokens=count) for r in given.records))

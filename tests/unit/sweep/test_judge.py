@@ -16,8 +16,8 @@ from probes.sweep.assemble import assemble
 from probes.sweep.evidence import Evidence
 from probes.sweep.plan import LoadSpec
 from probes.sweep.sameness import Seen
-from probes.values import Cell, CurvePoint, EngineKind, Identity, Reading
-from tests.support.evidence import CLIENTS, RATE, TOKENS, evidence, with_pages
+from probes.values import Cell, CurvePoint, Identity
+from tests.support.evidence import CLIENTS, RATE, TOKENS, evidence, with_pages, with_prompts, with_tokens
 
 WHO = Identity(version="0.33.0", model="tiny", model_root="org/tiny", max_model_len=4096)
 
@@ -93,11 +93,6 @@ def with_drafts(count: float) -> Evidence:
     return evidence(speculative=True, drafts=count, draft_tokens=count, accepted_tokens=count)
 
 
-def with_tokens(count: int | None) -> Evidence:
-    given = evidence()
-    return replace(given, records=tuple(replace(r, output_tokens=count) for r in given.records))
-
-
 def with_window(length_s: float) -> Evidence:
     given = evidence()
     assert given.start is not None
@@ -114,12 +109,6 @@ def with_pauses() -> Evidence:
 def with_late_sends() -> Evidence:
     given = evidence()
     return replace(given, records=tuple(replace(r, sent_s=r.launched_s + 0.15) for r in given.records))
-
-
-def with_prompts(tokens: int) -> Evidence:
-    """Our prompts as short as this, by their usage."""
-    given = evidence()
-    return replace(given, records=tuple(replace(r, prompt_tokens=tokens) for r in given.records))
 
 
 def with_identity(**changes: Any) -> Evidence:
@@ -266,52 +255,6 @@ def test_a_retried_request_may_have_reached_the_server_twice() -> None:
     assert (cell.foreign_requests, cell.foreign_prompt_tokens, cell.retried) == (0, 0, 1)
 
 
-def on_sglang(given: Evidence, page_tokens: int | None = None, k: int | None = None) -> Evidence:
-    """The same pages as SGLang would show them."""
-    config = {} if page_tokens is None else {"block_size": str(page_tokens)}
-    pages = [replace(page, engine_kind=EngineKind.SGLANG, cache_config=config, k=k) for page in given.readings]
-    return replace(given, before=pages[0], samples=tuple(pages[1:-1]), start=pages[1], end=pages[-2], after=pages[-1])
-
-
-@pytest.mark.parametrize("missing", [0, 2])
-def test_sglang_counts_requests_for_all_its_engines_together(missing: int) -> None:
-    given = on_sglang(evidence(engines=2))
-
-    def together(page: Reading) -> Reading:
-        first, second = page.engines
-        whole = (first.finished or 0.0) + (second.finished or 0.0)
-        return replace(page, engines=(replace(first, finished=whole), replace(second, finished=None)))
-
-    assert given.before is not None
-    assert given.after is not None
-    given = replace(given, before=together(given.before), after=together(given.after))
-    cell = assemble(replace(given, records=given.records[missing:]))
-    assert cell.foreign_requests == missing
-
-
-@pytest.mark.parametrize(
-    ("extra", "page_tokens", "voided"), [(50, 64, False), (50, None, False), (50, 16, True), (70, 64, True)]
-)
-def test_sglang_counts_whole_pages_of_a_prompt(extra: int, page_tokens: int | None, voided: bool) -> None:
-    given = on_sglang(with_prompts(TOKENS - extra), page_tokens)
-    assert ("foreign_traffic" in codes(assemble(given))[0]) == voided
-
-
-@pytest.mark.parametrize(
-    ("usage", "k", "voided"), [(97, 3, False), (97, None, True), (101, None, False), (92, 3, True)]
-)
-def test_sglang_counts_an_answers_ends_otherwise(usage: int, k: int | None, voided: bool) -> None:
-    given = on_sglang(with_tokens(usage), k=k)
-    few = tuple(replace(record, output_tokens=usage) for record in given.records)
-    assert ("token_mismatch" in codes(assemble(replace(given, records=few)))[0]) == voided
-
-
-def test_the_k_of_adaptive_speculation_is_no_other_server() -> None:
-    seen = Seen(replace(WHO, k=4), k=4)
-    given = replace(on_sglang(evidence(speculative=True), k=8), seen=seen, identity=replace(WHO, k=8))
-    assert codes(assemble(given))[0] == set()
-
-
 def with_few_requests(share: float, target: float) -> Evidence:
     """One client on a slow server: few requests, the first of which cannot find what it shares with the others."""
     given = with_hits(share)
@@ -405,12 +348,6 @@ def test_without_a_live_counter_the_clients_count_stands_in_and_says_so() -> Non
     assert codes(cell) == (set(), {"server_counter_missing"})
     assert cell.server_tok_s is None
     assert cell.output_tok_s == cell.client_tok_s == pytest.approx(RATE, rel=0.02)
-
-
-def test_an_sglang_arm_is_verified_by_its_verify_calls_else_not_verified() -> None:
-    silent: dict[str, Any] = {"kind": EngineKind.SGLANG, "drafts": None, "draft_tokens": None, "accepted_tokens": None}
-    assert codes(assemble(evidence(True, **silent)))[1] == {"arm_not_verified"}
-    assert codes(assemble(evidence(True, **silent, spec_verify_calls=7)))[0] == {"arm_not_drafting"}
 
 
 def test_a_page_that_does_not_tell_leaves_the_baseline_unverified() -> None:
