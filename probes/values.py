@@ -193,7 +193,8 @@ class Cell:
     concurrency: float | None
     """Requests in the system per engine by Little's law over the window; the x of everything."""
     output_tok_s: float | None
-    """The verdict's number, all engines summed: from the server's counter, else (marked by a note) the client's."""
+    """The verdict's number, all engines summed: from the server's counter (SGLang's scaled to usage), else, marked by a
+    note, the client's."""
     server_tok_s: float | None
     client_tok_s: float | None
     requests: int

@@ -21,7 +21,7 @@ from probes.sweep.window import (
     tpot_s,
     ttft_s,
 )
-from probes.values import Cell, Reading
+from probes.values import Cell, EngineKind, Reading
 
 
 def assemble(evidence: Evidence) -> Cell:
@@ -91,6 +91,19 @@ def _server_tok_s(evidence: Evidence, window: Span | None) -> float | None:
     return None if tokens is None else tokens / window.length_s
 
 
+def _usage_scale(evidence: Evidence, whole: _Whole, client_tokens: int | None) -> float:
+    """Tokens that users got per token that the server counted, over the whole cell; 1 where the counter is exact.
+
+    SGLang's decode counter leaves out each answer's first token and counts what speculation made past its end, so it
+    would flatter drafting arms by a percent or two. Usage is exact, and the mix of answers in the window is the cell's.
+    """
+    sglang = evidence.readings and evidence.readings[-1].engine_kind is EngineKind.SGLANG
+    clean = evidence.was_idle and not whole.foreign and all(r.ending is Ending.OK for r in evidence.records)
+    if not sglang or not clean or not client_tokens or not whole.server_tokens:
+        return 1.0
+    return client_tokens / whole.server_tokens
+
+
 def _client_tokens(records: tuple[RequestRecord, ...]) -> int | None:
     known = [r.output_tokens for r in records if r.output_tokens is not None]
     missing = any(r.ending is Ending.OK and r.output_tokens is None for r in records)
@@ -104,6 +117,7 @@ def _numbers(evidence: Evidence) -> Cell:
     client_tokens = _client_tokens(records)
     whole = _whole(evidence)
     server_tok_s = _server_tok_s(evidence, window)
+    scale = _usage_scale(evidence, whole, client_tokens)
     client_tok_s = None
     if window and client_tokens is not None:
         client_tok_s = client_tokens_in(records, window) / window.length_s
@@ -115,7 +129,7 @@ def _numbers(evidence: Evidence) -> Cell:
         started_at_s=evidence.started_at_s,
         window_s=window.length_s if window else None,
         concurrency=in_system_mean(records, window) / engines if window and engines else None,
-        output_tok_s=client_tok_s if server_tok_s is None else server_tok_s,
+        output_tok_s=client_tok_s if server_tok_s is None else scale * server_tok_s,
         server_tok_s=server_tok_s,
         client_tok_s=client_tok_s,
         requests=len(answered),

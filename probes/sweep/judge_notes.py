@@ -33,6 +33,10 @@ def remarks(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     if cell.window_s is not None and cell.server_tok_s is None:
         text = "the server shows no output-token counter that moves with every step; the client's count is used"
         yield Reason("server_counter_missing", text)
+    if cell.server_tok_s and cell.output_tok_s and cell.output_tok_s != cell.server_tok_s:
+        percent = 100 * (cell.output_tok_s / cell.server_tok_s - 1)
+        text = f"the answers' usage says {percent:+.1f}% against the server's counter, and usage counts"
+        yield Reason("counter_scaled", text)
     server, client = cell.server_tok_s, cell.client_tok_s
     if server is not None and client is not None and abs(server - client) > RATES_APART_MAX * max(server, client):
         text = f"in the window the server counted {server:.0f} tok/s, the requests' own times say {client:.0f}"

@@ -11,7 +11,7 @@ from probes.sweep.assemble import assemble
 from probes.sweep.evidence import Evidence
 from probes.sweep.sameness import Seen
 from probes.values import Cell, EngineKind, Identity, Reading
-from tests.support.evidence import TOKENS, evidence, with_prompts, with_tokens
+from tests.support.evidence import RATE, TOKENS, evidence, with_prompts, with_tokens
 
 WHO = Identity(version="0.33.0", model="tiny", model_root="org/tiny", max_model_len=4096)
 
@@ -70,3 +70,15 @@ def test_an_sglang_arm_is_verified_by_its_verify_calls_else_not_verified() -> No
     silent: dict[str, Any] = {"kind": EngineKind.SGLANG, "drafts": None, "draft_tokens": None, "accepted_tokens": None}
     assert codes(assemble(evidence(True, **silent)))[1] == {"arm_not_verified"}
     assert codes(assemble(evidence(True, **silent, spec_verify_calls=7)))[0] == {"arm_not_drafting"}
+
+
+@pytest.mark.parametrize(("usage", "percent"), [(100, None), (99, "-1.0%"), (101, "+1.0%")])
+def test_the_rate_is_what_users_got_and_not_what_drafts_made_past_the_end(usage: int, percent: str | None) -> None:
+    given = on_sglang(with_tokens(usage), k=3)
+    cell = assemble(given)
+    assert cell.server_tok_s == pytest.approx(RATE)
+    assert cell.output_tok_s == pytest.approx(RATE * usage / TOKENS)
+    said = [note.text for note in cell.notes if note.code == "counter_scaled"]
+    assert len(said) == (percent is not None)
+    assert percent is None or percent in said[0]
+    assert assemble(with_tokens(usage)).output_tok_s == pytest.approx(RATE), "vLLM's counter is exact"
