@@ -98,7 +98,7 @@ class LoopbackServer:
                 pass
             writer.close()
             await writer.wait_closed()
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             writer.transport.abort()
         finally:
             self._tasks.discard(task)
