@@ -222,7 +222,7 @@ class _Sweep:
         now_s = time.monotonic()
         until_s = min(now_s + self._plan.backoff_s, self._budget.end_s)
         clock = datetime.now(UTC).astimezone() + timedelta(seconds=until_s - now_s)
-        wait = f"waiting for {self._plan.quiet_s:g} s of quiet, until {clock:%H:%M} at the latest"
+        wait = f"waiting for {self._plan.quiet_s:g} s of quiet, until {clock:%H:%M %Z} at the latest"
         self._progress("backoff", slot, f"{seen}; all streams are closed, {wait}")
         wait_for = until_quiet(
             self._stage.scrapers, max_foreign=self._plan.max_foreign, quiet_s=self._plan.quiet_s, until_s=until_s
