@@ -6,12 +6,12 @@ channel's `send_resolved` silences it: production is not what its owner believes
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
+from monitor.alerts.rule import alert_id_of
+from monitor.alerts.text import utc, who
 from monitor.units import age_text
 from monitor.values import AlertEvent, AlertPhase, AlertState, Unrestored
 
@@ -38,7 +38,7 @@ def advance(
             phase=AlertPhase.FIRING,
             pending_since_s=now_s,
             firing_since_s=now_s,
-            alert_id=_alert_id(left.endpoint, now_s),
+            alert_id=alert_id_of(left.endpoint, RULE, now_s),
             evaluated_at_s=now_s,
         )
         return begun, _firing(begun, left, pool, now_s, 0)
@@ -52,10 +52,6 @@ def _hours(since_s: float, at_s: float | None) -> int:
     return 0 if at_s is None else max(0, int((at_s - since_s) // REPEAT_S))
 
 
-def _alert_id(endpoint: str, since_s: float) -> str:
-    return hashlib.sha256(f"{endpoint}\n{RULE}\n{since_s!r}".encode()).hexdigest()[:16]
-
-
 def _firing(state: AlertState, left: Unrestored, pool: str, now_s: float, hours: int) -> AlertEvent:
     name = left.endpoint
     since_s = state.firing_since_s if state.firing_since_s is not None else now_s
@@ -67,7 +63,7 @@ def _firing(state: AlertState, left: Unrestored, pool: str, now_s: float, hours:
         "What it serves now, if it serves at all, is not what production is meant to run.",
         f"Last look: {left.seen or 'nobody has looked at its page yet'}.",
         f"Why: {left.reason or 'the reason is not known'}.",
-        f"Since: {_utc(since_s)}; {tries} failed.",
+        f"Since: {utc(since_s)}; {tries} failed.",
         "What to do:",
         f"- `specwatch stop {name}` tries again at once and says what hinders",
         f"- where you have started {arm} by hand, run it all the same: it proves what runs, undoes what `before` did "
@@ -81,7 +77,7 @@ def _firing(state: AlertState, left: Unrestored, pool: str, now_s: float, hours:
         "firing",
         now_s,
         f"{state.alert_id}.{hours}" if hours else str(state.alert_id),
-        f"{_who(name, pool)}: NOT RESTORED{still}: the server does not run {arm} after a sweep",
+        f"{who(name, pool)}: NOT RESTORED{still}: the server does not run {arm} after a sweep",
         "\n".join(lines),
         {"attempts": left.attempts, "reason": left.reason, "live_arm": left.live_arm, "hours": hours},
     )
@@ -96,11 +92,11 @@ def _resolved(state: AlertState, pool: str, now_s: float) -> AlertEvent:
         "resolved",
         now_s,
         str(state.alert_id),
-        f"{_who(state.endpoint, pool)}: restored after {lasted}",
+        f"{who(state.endpoint, pool)}: restored after {lasted}",
         # Who deletes the journal has proved nothing to us.
         f"Why: its journal is closed. That takes health, the served model, its counters and one real completion to "
         f"prove the live arm; only where somebody deleted the file by hand nobody has looked.\n"
-        f"It lasted {lasted}, from {_utc(since_s)} to {_utc(now_s)}.",
+        f"It lasted {lasted}, from {utc(since_s)} to {utc(now_s)}.",
         {"resolved_because": "restored"},
     )
 
@@ -127,11 +123,3 @@ def _event(
         text=text,
         facts=dict(facts),
     )
-
-
-def _who(endpoint: str, pool: str) -> str:
-    return endpoint if endpoint == pool else f"{endpoint} (pool {pool})"
-
-
-def _utc(at_s: float) -> str:
-    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

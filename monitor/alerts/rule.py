@@ -92,7 +92,7 @@ def evaluate(
         pending_since_s=since_s,
         firing_since_s=now_s,
         clear_since_s=None,
-        alert_id=_alert_id(state, since_s),
+        alert_id=alert_id_of(state.endpoint, state.rule, since_s),
     )
     title, body = text.firing(status, settings, since_s, now_s, measured)
     return firing, _event(firing, status.pool, "firing", now_s, title, body, text.facts(status, measured))
@@ -153,9 +153,9 @@ def _started_s(state: AlertState, now_s: float) -> float:
     return now_s if started is None else started
 
 
-def _alert_id(state: AlertState, since_s: float) -> str:
+def alert_id_of(endpoint: str, rule: str, since_s: float) -> str:
     """The same for a transition that is decided twice because the first could not be saved."""
-    return hashlib.sha256(f"{state.endpoint}\n{state.rule}\n{since_s!r}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{endpoint}\n{rule}\n{since_s!r}".encode()).hexdigest()[:16]
 
 
 def _event(
@@ -163,7 +163,7 @@ def _event(
 ) -> AlertEvent:
     started_s = _started_s(state, now_s)
     return AlertEvent(
-        alert_id=state.alert_id or _alert_id(state, started_s),
+        alert_id=state.alert_id or alert_id_of(state.endpoint, state.rule, started_s),
         endpoint=state.endpoint,
         pool=pool,
         rule=state.rule,

@@ -35,16 +35,15 @@ def firing(
     """Title and text of an alert that begins."""
     speedup, load = status.speedup_now, _or_unknown(status.concurrency)
     loss = f"about {_pct(1 - speedup.ratio)}" if speedup is not None else "an unknown share"
-    title = (
-        f"{_who(status.name, status.pool)}: speculation is costing {loss} at {load} concurrent; "
-        + _crossover_short(status.crossover)
+    title = f"{who(status.name, status.pool)}: speculation is costing {loss} at {load} concurrent; " + _crossover_short(
+        status.crossover
     )
     lines = [
         f"What: speculative decoding (arm {status.live_arm or 'unknown'}, K={_k(status.k)}) makes {status.name} slower "
         f"than {_baseline(measured)} at the load it has now.",
         f"How much: {_how_much(status)}",
         f"Crossover: {_crossover_long(status.crossover)}",
-        f"Since: {_utc(since_s)} ({age_text(max(0.0, now_s - since_s))} ago).",
+        f"Since: {utc(since_s)} ({age_text(max(0.0, now_s - since_s))} ago).",
         "What to do, whichever suits:",
         *(f"- {choice}" for choice in _choices(status, measured)),
         f"Clears: once the slowdown has stayed under {number(settings.clear_loss_pct)}% for "
@@ -57,11 +56,11 @@ def firing(
 def resolved(endpoint: str, pool: str, reason: str, started_s: float, now_s: float) -> tuple[str, str]:
     """Title and text of an alert that ends."""
     lasted = age_text(max(0.0, now_s - started_s))
-    title = f"{_who(endpoint, pool)}: resolved after {lasted}: {reason}"
+    title = f"{who(endpoint, pool)}: resolved after {lasted}: {reason}"
     return title, "\n".join(
         [
             f"Why: {reason}.",
-            f"It lasted {lasted}, from {_utc(started_s)} to {_utc(now_s)}.",
+            f"It lasted {lasted}, from {utc(started_s)} to {utc(now_s)}.",
             LOOK,
         ]
     )
@@ -186,7 +185,8 @@ def _crossover_long(crossover: CrossoverNow | None) -> str:
     return f"{where}; sweep {crossover.sweep_id} measured it {age_text(crossover.age_s)} ago."
 
 
-def _who(endpoint: str, pool: str) -> str:
+def who(endpoint: str, pool: str) -> str:
+    """An endpoint for a title, with its pool where that has another name."""
     return endpoint if endpoint == pool else f"{endpoint} (pool {pool})"
 
 
@@ -215,5 +215,6 @@ def _or_unknown(value: float | None) -> str:
     return number(value) if value is not None else "unknown"
 
 
-def _utc(at_s: float) -> str:
+def utc(at_s: float) -> str:
+    """An instant (Unix seconds) for people in any time zone."""
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

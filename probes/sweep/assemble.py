@@ -8,7 +8,7 @@ from probes.load.records import Ending, RequestRecord
 from probes.sweep import judge
 from probes.sweep.evidence import Evidence
 from probes.sweep.steady import cut_ramp
-from probes.sweep.totals import accepted_per_pos, finished, kv_max, live_counter, moved, total
+from probes.sweep.totals import accepted_per_pos, finished_between, kv_max, live_counter, moved, total
 from probes.sweep.window import (
     Span,
     client_tokens_in,
@@ -54,8 +54,7 @@ def _whole(evidence: Evidence) -> _Whole:
         return _Whole()
     queries, hits = moved(a, b, lambda e: e.prefix_queries), moved(a, b, lambda e: e.prefix_hits)
     drafts = moved(a, b, lambda e: e.drafts)
-    done_before, done_after = finished(a), finished(b)
-    done = None if done_before is None or done_after is None else done_after - done_before
+    done = finished_between(a, b)
     # Every request of ours may have reached the engine, also those that failed, were cut off or were sent twice.
     ours = len(evidence.records) + sum(record.retried for record in evidence.records)
     return _Whole(

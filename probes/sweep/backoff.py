@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 
-from probes.sweep.totals import finished, in_system, moved
+from probes.sweep.totals import finished_between, in_system, moved
 from probes.sweep.watch import Reads
 from probes.values import Reading, State
 
@@ -46,8 +46,7 @@ class Quiet:
             return False
         if last is None:
             return True
-        ended = finished(last) != finished(reading)
-        return not moved(last, reading, lambda e: e.prompt_tokens) and not ended
+        return not moved(last, reading, lambda e: e.prompt_tokens) and not finished_between(last, reading)
 
 
 async def until_quiet(scrapers: Mapping[str, Reads], *, max_foreign: float, quiet_s: float, until_s: float) -> bool:

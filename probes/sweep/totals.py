@@ -35,6 +35,12 @@ def finished(reading: Reading) -> float | None:
     return total(reading, lambda e: e.finished)
 
 
+def finished_between(a: Reading, b: Reading) -> float | None:
+    """Requests that finished from `a` to `b`."""
+    before, after = finished(a), finished(b)
+    return None if before is None or after is None else after - before
+
+
 def in_system(reading: Reading) -> float | None:
     """Running + waiting, all engines."""
     running, waiting = total(reading, lambda e: e.running), total(reading, lambda e: e.waiting)
