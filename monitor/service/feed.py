@@ -31,7 +31,6 @@ from probes.values import Identity, Reading, Target
 
 HISTORY_S = 900.0
 HISTORY_POINTS = 180
-GONE_AFTER_S = 30.0
 
 
 class StoreFeed:

@@ -73,12 +73,6 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    @property
-    def peer_host(self) -> str:
-        """Address of the client, empty once it left."""
-        peer = self._transport.get_extra_info("peername") if self._transport is not None else None
-        return str(peer[0]) if peer else ""
-
     def respond(self, status: int, body: bytes, content_type: str = "application/json") -> None:
         """Answer whole."""
         ending = "connection: close\r\n" if self._close_after else ""
