@@ -18,14 +18,10 @@ from monitor.service.restoring import Restoring, journals_left, restore_orphans
 from monitor.service.sweep_plan import plan_for
 from monitor.store.db import open_store
 from probes.restart import procs
-from tests.support.restartable_sim import RestartSite, arms_of, restart_site, untouched_or_undone
+from tests.support.restartable_sim import A_MOMENT_S, BOTH, RestartSite, arms_of, restart_site, untouched_or_undone
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
-
-BOTH = ["before", "after"]
-A_MOMENT_S = 0.6
-"""Servers whose starts lie closer together than half a second are taken for one."""
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from monitor.service.restoring import Restoring, restore_orphans
 from probes.restart.journal_file import JournalFile
 from probes.restart.procs import identify_process, still_runs
 from tests.support.processes import running, specwatch_async
-from tests.support.restartable_sim import RestartSite, restart_site
+from tests.support.restartable_sim import BOTH, RestartSite, restart_site
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,6 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 60.0
 AT_ONCE = 3
-BOTH = ["before", "after"]
 TABLE: dict[str, tuple[list[str], list[str]]] = {
     # where it is killed: starts in all, hooks that ran
     "begun@before": ([], []),

@@ -19,14 +19,10 @@ from probes.restart.journal import Step
 from probes.restart.journal_file import JournalFile
 from probes.restart.procs import identify_process, still_runs
 from probes.sweep.watch import ForeignTraffic
-from tests.support.restartable_sim import RestartSite, arms_of, restart_site, untouched_or_undone
+from tests.support.restartable_sim import A_MOMENT_S, BOTH, RestartSite, arms_of, restart_site, untouched_or_undone
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
-
-BOTH = ["before", "after"]
-A_MOMENT_S = 0.6
-"""Servers whose starts lie closer together than half a second are taken for one."""
 
 
 @pytest.fixture

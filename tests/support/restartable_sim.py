@@ -25,6 +25,10 @@ from probes.sweep.plan import ArmPlan
 from tests.support.waiting import until
 
 SPEC = SimSpec(k=3, crossover=8.0, mean_output_tokens=24.0, prompt_cost=0.03, time_scale=0.3, seed=3)
+BOTH = ["before", "after"]
+"""The hooks of a sweep that was begun and undone."""
+A_MOMENT_S = 0.6
+"""Servers whose starts lie closer together than half a second are taken for one."""
 SWITCH = """\
 #!/bin/sh
 # switch.sh ARM: ask for a fresh server in this arm; returns once it is starting.
