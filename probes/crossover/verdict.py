@@ -29,6 +29,10 @@ def judge(arm: str, baseline: str, ratio: Ratio) -> ArmVerdict:
     return ArmVerdict(arm, verdict, crossover, low, high, band_of(ratio), None, tuple(reasons))
 
 
+UNBOUNDED = 300.0
+"""Half width of a band in natural logs, beyond which its edges would be no floats; so wide a band says nothing."""
+
+
 def band_of(ratio: Ratio) -> tuple[BandPoint, ...]:
     """The 90% band at each station, and inside a gap where what may hide there makes it clearly wider."""
     log_x = ratio.stations
@@ -37,6 +41,7 @@ def band_of(ratio: Ratio) -> tuple[BandPoint, ...]:
     wider = np.interp(inside, ratio.log_x, ratio.half) > straight + HIDDEN
     log_x = np.sort(np.concatenate([log_x, inside[wider]]))
     value, half = np.interp(log_x, ratio.log_x, ratio.value), np.interp(log_x, ratio.log_x, ratio.half)
+    half = np.minimum(half, UNBOUNDED)
     rows = np.exp(np.stack([log_x, value, value - half, value + half], axis=1))
     return tuple(BandPoint(*(float(v) for v in row)) for row in rows)
 

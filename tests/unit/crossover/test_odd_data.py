@@ -44,6 +44,13 @@ def test_any_points_give_a_verdict_that_survives_json(points: list[CurvePoint]) 
         assert all(point.low < point.ratio < point.high for point in verdict.speedup)
 
 
+def test_a_band_too_wide_for_a_float_is_still_a_number() -> None:
+    off = [(1.0, 1.0)] * 13 + [(1053.0, 1e-9), (1247.0, 1.0), (1e12, 1.0)]
+    points = [CurvePoint("off", x, y, 0) for x, y in off] + [CurvePoint("k3", x, 1.0, 0) for x in (1.0, 1e12)]
+    verdict = estimate(points, baseline="off", axis=Axis.CLIENTS).arms["k3"]
+    assert all(0 < point.low < point.ratio < point.high < math.inf for point in verdict.speedup)
+
+
 def test_repeats_without_numbers_are_still_repeats() -> None:
     def arm(name: str, ratio: float, numbers: tuple[int, int]) -> list[CurvePoint]:
         return [
