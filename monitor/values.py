@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from probes.values import BandPoint, Cell, Crossover, EngineKind, Reading, State, Verdict
+from probes.steptime.values import Mix
+from probes.values import BandPoint, Cell, Crossover, EngineKind, Reading, Reason, State, Verdict
 
 
 class LiveVerdict(StrEnum):
@@ -72,6 +73,80 @@ class CrossoverNow:
 
 
 @dataclass(frozen=True, slots=True)
+class LiveMix:
+    """What finished requests looked like over the last minutes, all engines together."""
+
+    mix: Mix
+    requests: float
+    """Finished requests that it rests on."""
+    span_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class AsOfNow:
+    """What the sweep's answer for one arm becomes at the acceptance and the mix that traffic has now."""
+
+    for_arm: str
+    verdict: Verdict
+    value: float | None
+    low: float | None
+    high: float | None
+    band: tuple[BandPoint, ...]
+    """Empty where it is withdrawn; `reasons` say why."""
+    acceptance_length: float | None
+    """Live; None while speculation is off, where the sweep's own is taken."""
+    acceptance_measured: float | None
+    """The sweep's."""
+    break_even: BandPoint | None
+    """At the live concurrency: `ratio` is the acceptance length at which the arm would equal the baseline."""
+    mix: LiveMix | None
+    mix_measured: Mix | None
+    """The nearest mix that a sweep has covered."""
+    observed: BandPoint | None
+    """Live arm's own tok/s over the baseline's expected at the live concurrency and mix; None where unknown."""
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A number with its 90% interval; edges are None where they are open."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ArmAtRate:
+    """Where another arm would sit if it carried the same arrivals."""
+
+    arm: str
+    concurrency: Span | None
+    """None where it could not carry them, or where nothing was measured; `reason` says which."""
+    time_per_token: Span | None
+    """Its time per token over the live arm's."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the live arm costs (positive) or saves (negative) at the live concurrency."""
+
+    slower_pct: Span
+    """Time per token against the baseline at the same concurrency, in percent."""
+    ms_per_token: Span | None
+    best_arm: str | None
+    """The best measured arm at this concurrency; the live arm itself where none is better."""
+    capacity_tok_s: Span | None
+    """Output per engine that the best arm could make at this concurrency beyond the live arm's."""
+    saturated: bool | None
+    """Requests wait, so that a lower speed is lost output; None where the page does not say."""
+    lost_tok_s: Span | None
+    """Only while saturated; below saturation output equals what arrives and nothing of it is lost."""
+    at_same_rate: tuple[ArmAtRate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EndpointStatus:
     """Everything known of one endpoint at one instant; the row of the fleet table and of `once --json`."""
 
@@ -117,6 +192,9 @@ class EndpointStatus:
     """A sweep is loading this endpoint, or did within the settle time."""
     rule_applies: bool = False
     """Whether the alert rule can judge at all: speculation on, crossover known and fresh, load measured, no sweep."""
+    as_of_now: AsOfNow | None = None
+    """None where nothing speaks for it: no model, no acceptance, no finished requests."""
+    cost: Cost | None = None
 
 
 class AlertPhase(StrEnum):

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from probes.steptime.values import StepModel
+
 
 class State(StrEnum):
     """What one look at an endpoint found. Everything but OK carries a reason in words."""
@@ -243,6 +245,8 @@ class Cell:
     """Prompt tokens that the server read during the cell and that were not ours."""
     start: int | None = None
     """Which start of the server this cell ran on, counted over the sweep; None where no arm is restarted."""
+    steps: float | None = None
+    """Steps of all engines in the steady window (vLLM's histogram of tokens per step); None where no page tells."""
 
     @property
     def valid(self) -> bool:
@@ -319,6 +323,38 @@ class BestRange:
 
 
 @dataclass(frozen=True, slots=True)
+class CurveSample:
+    """One arm's fitted output at one concurrency, per engine, with its 90% interval."""
+
+    concurrency: float
+    tok_s: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleStep:
+    """Draft length for one range of running batch sizes, ends included."""
+
+    start: int
+    end: int
+    k: int
+    arm: str
+    """The measured arm that this step copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Draft lengths by batch size that the best arms imply: a hypothesis until that very configuration was an arm."""
+
+    steps: tuple[ScheduleStep, ...]
+    measured_as: str | None = None
+    """The arm of this sweep that ran a schedule; None while nothing has measured one."""
+    reasons: tuple[Reason, ...] = ()
+    """How it fares against the static arms, or what has to be known before it is used."""
+
+
+@dataclass(frozen=True, slots=True)
 class Crossover:
     """The whole answer of one sweep (or of a file of results)."""
 
@@ -326,6 +362,14 @@ class Crossover:
     axis: Axis
     arms: Mapping[str, ArmVerdict]
     best: tuple[BestRange, ...] = ()
+    curves: Mapping[str, tuple[CurveSample, ...]] = field(default_factory=dict)
+    """Every arm's own output tok/s per engine, the baseline's included."""
+    latency: Mapping[str, Mapping[str, ArmVerdict]] = field(default_factory=dict)
+    """By metric (`tpot_p50`, `tpot_p99`, `ttft_p50`, `ttft_p99`), then by arm: the same verdicts, where the ratio is
+    the baseline's latency over the arm's, so that above 1 is faster."""
+    schedule: Schedule | None = None
+    step_model: StepModel | None = None
+    """How long an engine step takes, fitted over all arms; None where the cells cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,3 +386,5 @@ class CurvePoint:
     """Server start it was measured on, where arms are restarted: starts differ by more than repeats of one start."""
     running: float | None = None
     kv_usage: float | None = None
+    engines: int = 1
+    """Engines whose output `output_tok_s` sums."""

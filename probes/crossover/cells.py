@@ -22,6 +22,7 @@ def cells_to_points(cells: Sequence[Cell]) -> list[CurvePoint]:
             running=cell.running_mean,
             kv_usage=cell.kv_usage_max,
             start=cell.start,
+            engines=cell.engine_count or 1,
         )
         for cell in cells
         if cell.valid and cell.concurrency is not None and cell.output_tok_s is not None

@@ -6,8 +6,11 @@ Numbers are rounded here, to what their noise can carry; no verdict is made or c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
+from probes.crossover.schedule_codec import schedule_from_json, schedule_to_json
+from probes.steptime.codec import model_from_json
 from probes.values import (
     ArmVerdict,
     Axis,
@@ -15,6 +18,7 @@ from probes.values import (
     BestRange,
     Capacity,
     Crossover,
+    CurveSample,
     Reason,
     Verdict,
 )
@@ -39,9 +43,16 @@ def to_json(crossover: Crossover) -> dict[str, Any]:
             }
             for r in crossover.best
         ],
-        # A schedule stays null until one has been an arm of a sweep: built from the best K per level it can be slower
-        # than no speculation at all.
-        "schedule": None,
+        "schedule": None if crossover.schedule is None else schedule_to_json(crossover.schedule),
+        "latency": {
+            metric: {name: _arm_to_json(verdict) for name, verdict in arms.items()}
+            for metric, arms in crossover.latency.items()
+        },
+        "curves": {
+            name: [[_significant(v, 5) for v in (s.concurrency, s.tok_s, s.low, s.high)] for s in samples]
+            for name, samples in crossover.curves.items()
+        },
+        "step_model": None if crossover.step_model is None else asdict(crossover.step_model),
     }
 
 
@@ -59,6 +70,16 @@ def from_json(document: Mapping[str, Any]) -> Crossover:
                 BestRange(float(r["from"]), float(r["to"]), str(r["arm"]), float(r["margin_pct"]), bool(r["confident"]))
                 for r in document["best"]
             ),
+            curves={
+                str(name): tuple(CurveSample(*(float(v) for v in row)) for row in rows)
+                for name, rows in document.get("curves", {}).items()
+            },
+            latency={
+                str(metric): {str(name): _arm_from_json(str(name), arm) for name, arm in arms.items()}
+                for metric, arms in document.get("latency", {}).items()
+            },
+            schedule=None if document.get("schedule") is None else schedule_from_json(document["schedule"]),
+            step_model=None if document.get("step_model") is None else model_from_json(document["step_model"]),
         )
     except KeyError as error:
         raise ValueError(f"not a crossover of schema {SCHEMA}: {error.args[0]!r} is missing") from error

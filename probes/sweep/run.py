@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from probes.crossover import completed
 from probes.load.prompts import PromptSet, load_prompts
 from probes.sweep.answer import Refining, answer, with_refining
 from probes.sweep.backoff import until_quiet
@@ -115,7 +116,9 @@ class _Sweep:
         if problem := self._climb.no_answer():
             return self._outcome("failed", problem, MISMATCH)
         self._progress("estimate")
-        found = with_refining(self._plan, self._answer(), self._climb.cells, self._refining)
+        seen = self._stage.seen
+        found = completed(self._answer(), self._climb.cells, seen.arm_k if seen else {})
+        found = with_refining(self._plan, found, self._climb.cells, self._refining)
         return self._outcome("measured", reason, MEASURED, found)
 
     def _broken_off(self, end: Exception, reason: str) -> SweepOutcome:
