@@ -11,8 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from probes.crossover.noise import NO_STARTS, Floats, Noise, StartNoise, pooled_noise, split_starts
-from probes.values import CurvePoint
+from probes.crossover.noise import (
+    COMMON_SIGMA,
+    NO_STARTS,
+    UNBOUNDED,
+    Z_BAND,
+    Floats,
+    Noise,
+    StartNoise,
+    pooled_noise,
+    split_starts,
+    t_quantile,
+)
+from probes.values import CurvePoint, CurveSample
 
 RUNG_STEP = math.log(1.06)
 """Neighbouring measurements further apart than this are different rungs."""
@@ -29,12 +40,24 @@ class Curve:
     arm: str
     log_x: Floats
     log_y: Floats
+    """Output tok/s per engine, as concurrency is."""
     repeats: Floats
     noise: Noise
     limited_above: float | None
     """Concurrency of the last rung before admission limits; None where no limited rung continues the curve."""
     start_noise: StartNoise = NO_STARTS
     """What restarts add to the whole curve alike."""
+
+    def samples(self) -> tuple[CurveSample, ...]:
+        """The arm's own tok/s per engine at its rungs with the 90% interval of any other run: cells, starts, runs."""
+        one_run = max(COMMON_SIGMA**2 / 2, self.start_noise.variance)
+        cells = self.noise.sigma**2 / self.repeats
+        few = cells**2 / self.noise.df
+        if one_run > COMMON_SIGMA**2 / 2:
+            few = few + one_run**2 / self.start_noise.df
+        half = np.minimum(t_quantile(Z_BAND, (cells + one_run) ** 2 / few) * np.sqrt(cells + one_run), UNBOUNDED)
+        rows = np.exp(np.stack([self.log_x, self.log_y, self.log_y - half, self.log_y + half], axis=1))
+        return tuple(CurveSample(*(float(v) for v in row)) for row in rows)
 
     def at(self, log_x: Floats) -> tuple[Floats, Floats]:
         """Log tok/s and its variance from cell noise at `log_x`, which must lie inside the curve's own range."""
@@ -47,8 +70,8 @@ class Curve:
 
 
 def usable(point: CurvePoint) -> bool:
-    """True where a logarithm can be taken of both numbers."""
-    return all(math.isfinite(v) and v > 0 for v in (point.concurrency, point.output_tok_s))
+    """True where a logarithm can be taken of the numbers."""
+    return all(math.isfinite(v) and v > 0 for v in (point.concurrency, point.output_tok_s, point.engines))
 
 
 def rungs_of(points: Sequence[CurvePoint]) -> list[list[CurvePoint]]:
@@ -91,7 +114,7 @@ def fit_curve(arm: str, points: Sequence[CurvePoint]) -> Curve | None:
     chosen = _apart([rung for rung in free[: last_free + 1] if rung] + rungs[last_free + 1 :])
     if len(chosen) < 2:
         return None
-    logs = [(np.log([p.concurrency for p in r]), np.log([p.output_tok_s for p in r])) for r in chosen]
+    logs = [(np.log([p.concurrency for p in r]), np.log([p.output_tok_s / p.engines for p in r])) for r in chosen]
     log_x = np.array([x.mean() for x, _ in logs])
     log_y = np.array([y.mean() for _, y in logs])
     slopes = np.gradient(log_y, log_x)

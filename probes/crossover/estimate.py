@@ -15,7 +15,7 @@ from probes.crossover.curves import Curve, fit_curve, usable
 from probes.crossover.noise import UNREPEATED_SIGMA
 from probes.crossover.ratio import ratio_of
 from probes.crossover.verdict import judge
-from probes.values import ArmVerdict, Axis, BandPoint, Crossover, CurvePoint, Reason, Verdict
+from probes.values import ArmVerdict, Axis, BandPoint, Crossover, CurvePoint, CurveSample, Reason, Verdict
 
 NOISY_SIGMA = 0.05
 """Repeats of one arm that scatter more than this deserve a word."""
@@ -41,25 +41,38 @@ def estimate(points: Sequence[CurvePoint], *, baseline: str, axis: Axis) -> Cros
         for arm, own in by_arm.items()
         if arm != baseline
     }
-    return Crossover(baseline, axis, arms, best_ranges(curves, baseline))
+    samples = {arm: curve.samples() for arm, curve in curves.items()}
+    return Crossover(baseline, axis, arms, best_ranges(curves, baseline), samples)
 
 
 def speedup_at(verdict: ArmVerdict, concurrency: float) -> BandPoint | None:
     """The band at one concurrency, log-linear between its points; None outside what was measured."""
-    band = verdict.speedup
-    at_point = next((p for p in band if math.isclose(p.concurrency, concurrency, rel_tol=END_TOLERANCE)), None)
-    if at_point is not None:
-        return at_point
-    if not band or not band[0].concurrency <= concurrency <= band[-1].concurrency:
+    rows = [(p.concurrency, p.ratio, p.low, p.high) for p in verdict.speedup]
+    found = _log_between(rows, concurrency)
+    return None if found is None else BandPoint(*found)
+
+
+def curve_at(samples: Sequence[CurveSample], concurrency: float) -> CurveSample | None:
+    """One arm's tok/s per engine at one concurrency, log-linear between rungs; None outside what was measured."""
+    found = _log_between([(s.concurrency, s.tok_s, s.low, s.high) for s in samples], concurrency)
+    return None if found is None else CurveSample(*found)
+
+
+_Row = tuple[float, float, float, float]
+
+
+def _log_between(rows: Sequence[_Row], x: float) -> _Row | None:
+    """The row at `x`, which is the first column, ascending; a measured one as it stands."""
+    at = next((row for row in rows if math.isclose(row[0], x, rel_tol=END_TOLERANCE)), None)
+    if at is not None:
+        return at
+    if not rows or not rows[0][0] <= x <= rows[-1][0]:
         return None
-    right = next(i for i, p in enumerate(band) if p.concurrency >= concurrency)
-    one, two = band[right - 1], band[right]
-    share = math.log(concurrency / one.concurrency) / math.log(two.concurrency / one.concurrency)
-
-    def between(a: float, b: float) -> float:
-        return math.exp((1 - share) * math.log(a) + share * math.log(b))
-
-    return BandPoint(concurrency, between(one.ratio, two.ratio), between(one.low, two.low), between(one.high, two.high))
+    right = next(i for i, row in enumerate(rows) if row[0] >= x)
+    one, two = rows[right - 1], rows[right]
+    share = math.log(x / one[0]) / math.log(two[0] / one[0])
+    value, low, high = (math.exp((1 - share) * math.log(one[i]) + share * math.log(two[i])) for i in (1, 2, 3))
+    return x, value, low, high
 
 
 def _verdict(arm: str, baseline: str, by_arm: dict[str, list[CurvePoint]], curves: dict[str, Curve]) -> ArmVerdict:

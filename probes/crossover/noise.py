@@ -28,6 +28,8 @@ Z_BAND = 1.6449
 """Two-sided 90%: bands and intervals."""
 Z_STRONG = 2.3263
 """Two-sided 98%: a sign counts for a verdict only beyond this, because a ladder gives it many chances."""
+UNBOUNDED = 300.0
+"""Half width of a band in natural logs, beyond which its edges would be no floats; so wide a band says nothing."""
 
 
 @dataclass(frozen=True, slots=True)

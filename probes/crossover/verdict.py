@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from probes.crossover.noise import UNBOUNDED
 from probes.crossover.ratio import Ratio
 from probes.values import ArmVerdict, BandPoint, Reason, Verdict
 
@@ -27,10 +28,6 @@ def judge(arm: str, baseline: str, ratio: Ratio) -> ArmVerdict:
     reader = _Reader(arm, baseline, ratio)
     verdict, crossover, low, high, reasons = reader.read()
     return ArmVerdict(arm, verdict, crossover, low, high, band_of(ratio), None, tuple(reasons))
-
-
-UNBOUNDED = 300.0
-"""Half width of a band in natural logs, beyond which its edges would be no floats; so wide a band says nothing."""
 
 
 def band_of(ratio: Ratio) -> tuple[BandPoint, ...]:
