@@ -5,11 +5,12 @@ No behaviour, no clock, no I/O: the store reads into these, `state.py` derives t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from probes.steptime.values import Mix
-from probes.values import BandPoint, Cell, Crossover, EngineKind, Reading, Reason, State, Verdict
+from probes.values import ArmVerdict, BandPoint, Cell, Crossover, EngineKind, Reading, Reason, State, Verdict
 
 
 class LiveVerdict(StrEnum):
@@ -105,6 +106,12 @@ class AsOfNow:
     observed: BandPoint | None
     """Live arm's own tok/s over the baseline's expected at the live concurrency and mix; None where unknown."""
     reasons: tuple[Reason, ...] = ()
+    decides: bool = False
+    """Acceptance or mix moved by more than their own noise: verdict, speedup, headroom and alert go by this band, and
+    where it is withdrawn nothing is compared. False: they go by the sweep's."""
+    arms: Mapping[str, ArmVerdict] = field(default_factory=dict)
+    """Every speculative arm's answer as of now, where `decides`; one whose acceptance the live arm's cannot tell is
+    left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -370,6 +370,8 @@ class Crossover:
     schedule: Schedule | None = None
     step_model: StepModel | None = None
     """How long an engine step takes, fitted over all arms; None where the cells cannot tell."""
+    acceptance: Mapping[str, float] = field(default_factory=dict)
+    """Mean acceptance length that each speculative arm was measured at, where its counters told it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ def to_json(crossover: Crossover) -> dict[str, Any]:
             for name, samples in crossover.curves.items()
         },
         "step_model": None if crossover.step_model is None else asdict(crossover.step_model),
+        "acceptance": {name: _significant(length) for name, length in crossover.acceptance.items()},
     }
 
 
@@ -80,6 +81,7 @@ def from_json(document: Mapping[str, Any]) -> Crossover:
             },
             schedule=None if document.get("schedule") is None else schedule_from_json(document["schedule"]),
             step_model=None if document.get("step_model") is None else model_from_json(document["step_model"]),
+            acceptance={str(name): float(length) for name, length in document.get("acceptance", {}).items()},
         )
     except KeyError as error:
         raise ValueError(f"not a crossover of schema {SCHEMA}: {error.args[0]!r} is missing") from error

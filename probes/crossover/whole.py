@@ -23,4 +23,16 @@ def completed(found: Crossover, cells: Sequence[Cell], arm_k: Mapping[str, int |
         latency=latency_crossovers(cells, found.baseline),
         schedule=schedule_of(found, arm_k, engines),
         step_model=fit_step_model(cells),
+        acceptance=_acceptance(cells),
     )
+
+
+def _acceptance(cells: Sequence[Cell]) -> dict[str, float]:
+    """Accepted per draft over all valid cells of an arm, bonus included."""
+    drafts: dict[str, float] = {}
+    accepted: dict[str, float] = {}
+    for cell in cells:
+        if cell.valid and cell.drafts and cell.accepted_tokens is not None:
+            drafts[cell.arm] = drafts.get(cell.arm, 0.0) + cell.drafts
+            accepted[cell.arm] = accepted.get(cell.arm, 0.0) + cell.accepted_tokens
+    return {arm: 1.0 + accepted[arm] / drafts[arm] for arm in drafts}
