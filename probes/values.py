@@ -92,7 +92,8 @@ class EngineReading:
     spec_verify_calls: float | None = None
     """SGLang 0.5.15+, moves when requests finish."""
     histograms: Mapping[str, Histogram] = field(default_factory=dict)
-    """Canonical names: ttft_s, itl_s, tpot_s, e2e_s, queue_s, prompt_tokens, generation_tokens, iteration_tokens."""
+    """Canonical names: ttft_s, itl_s, tpot_s, e2e_s, queue_s, prompt_tokens, generation_tokens, iteration_tokens,
+    computed_prompt_tokens (per request, without what the prefix cache had)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +320,20 @@ class BestRange:
     end: float
     arm: str
     margin_pct: float
+    """Output over that of the next fastest arm, in percent, median over the stretch; negative where a simpler arm is
+    named although another reads faster within the noise."""
     confident: bool
+    """It leads every other arm that was measured there beyond the noise (90%)."""
+    over: tuple[str, ...] = ()
+    """The next fastest arms in the order in which they take turns; where not confident, those that noise cannot tell
+    from it."""
+    low_pct: float | None = None
+    high_pct: float | None = None
+    """Smallest and largest margin over the stretch."""
+    noise_pct: float | None = None
+    """Half width of the margin's 90% band, median over the stretch."""
+    limited_above: float | None = None
+    """Concurrency above which admission holds this arm back, where that is inside the stretch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +386,10 @@ class Crossover:
     """How long an engine step takes, fitted over all arms; None where the cells cannot tell."""
     acceptance: Mapping[str, float] = field(default_factory=dict)
     """Mean acceptance length that each speculative arm was measured at, where its counters told it."""
+    baseline_capacity: Capacity | None = None
+    """What the baseline holds, beside the arms' own: drafts take KV space."""
+    notes: tuple[Reason, ...] = ()
+    """What concerns no single arm, such as why there is no schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,3 +408,5 @@ class CurvePoint:
     kv_usage: float | None = None
     engines: int = 1
     """Engines whose output `output_tok_s` sums."""
+    k: float | None = None
+    """Draft tokens per step by the counters; 0 without speculation, None where they do not tell."""
