@@ -5,8 +5,10 @@ Means over time, never one sample; nothing is carried across a restart or out of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import stdev
 
 from monitor.values import EngineNow, StoredReading
 from probes.scrape.rates import rates_between, restarted
@@ -35,6 +37,14 @@ class LiveWindow:
     output_tok_s: float | None
     ttft_ms: Quantiles
     tpot_ms: Quantiles
+    drafts: float | None = None
+    """Verify steps, counted per request, that the acceptance length rests on."""
+    accepted_per_pos: tuple[float, ...] = ()
+    """Accepted per draft by position, all engines together."""
+    concurrency_error: float | None = None
+    """Relative standard error of `concurrency` as the mean of a few samples."""
+    output_is_live: bool = False
+    """The output counter moves with every step, so that its rate belongs to this window's load."""
 
 
 def live_window(readings: Sequence[StoredReading], since_s: float) -> LiveWindow:
@@ -70,6 +80,10 @@ def live_window(readings: Sequence[StoredReading], since_s: float) -> LiveWindow
         output_tok_s=_total(rates, "generation_tok_s"),
         ttft_ms=_quantiles(busy_rates, "ttft_s"),
         tpot_ms=_quantiles(busy_rates, "tpot_s"),
+        drafts=_drafts(rates),
+        accepted_per_pos=_accepted_per_pos(rates),
+        concurrency_error=_concurrency_error(recent, busiest),
+        output_is_live=all(e.generation_tokens_live for e in newest.engines),
     )
 
 
@@ -115,6 +129,13 @@ def _engine_now(name: str, readings: Sequence[Reading], rates: Sequence[EngineRa
     )
 
 
+def _concurrency_error(readings: Sequence[Reading], busiest: EngineNow | None) -> float | None:
+    if busiest is None or not busiest.concurrency:
+        return None
+    loads = [x for r in readings for e in r.engines if e.engine == busiest.engine and (x := _load(e)) is not None]
+    return stdev(loads) / math.sqrt(len(loads)) / busiest.concurrency
+
+
 def _load(engine: EngineReading) -> float | None:
     if engine.running is None or engine.waiting is None:
         return None
@@ -129,6 +150,23 @@ def _total(rates: Sequence[EngineRates], field: str) -> float | None:
 def _ratio(rates: Sequence[EngineRates], top: str, bottom: str) -> float | None:
     above, below = _total(rates, top), _total(rates, bottom)
     return above / below if above is not None and below else None
+
+
+def _drafts(rates: Sequence[EngineRates]) -> float | None:
+    counts = [r.drafts_per_s * r.dt_s for r in rates if r.drafts_per_s is not None]
+    return sum(counts) if counts and len(counts) == len(rates) else None
+
+
+def _accepted_per_pos(rates: Sequence[EngineRates]) -> tuple[float, ...]:
+    """Weighted by each engine's drafts; empty where engines show different positions."""
+    own = [(r.drafts_per_s, r.accepted_per_pos) for r in rates if r.drafts_per_s and r.accepted_per_pos]
+    total = sum(weight for weight, _ in own)
+    if not own or len({len(positions) for _, positions in own}) > 1:
+        return ()
+    return tuple(
+        sum(weight * share for (weight, _), share in zip(own, shares, strict=True)) / total
+        for shares in zip(*(positions for _, positions in own), strict=True)
+    )
 
 
 def _drafting(newest: Reading, rates: Sequence[EngineRates]) -> bool | None:

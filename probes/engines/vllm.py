@@ -45,6 +45,7 @@ TABLE = Table(
         "queue_s": (Source("vllm:request_queue_time_seconds"),),
         "prompt_tokens": (Source("vllm:request_prompt_tokens"),),
         "generation_tokens": (Source("vllm:request_generation_tokens"),),
+        "computed_prompt_tokens": (Source("vllm:request_prefill_kv_computed_tokens"),),
         # A histogram in spite of its `_total`.
         "iteration_tokens": (Source("vllm:iteration_tokens_total"),),
     },

@@ -24,6 +24,7 @@ def test_golden_page_with_three_drafts() -> None:
     assert (engine.prefix_queries, engine.prefix_hits) == (0.0, 0.0)
     assert set(engine.histograms) == {
         "ttft_s", "itl_s", "tpot_s", "e2e_s", "queue_s", "prompt_tokens", "generation_tokens", "iteration_tokens",
+        "computed_prompt_tokens",
     }  # fmt: skip
     ttft = engine.histograms["ttft_s"]
     assert (ttft.count, ttft.total) == (1080.0, 330.18395352363586)
@@ -32,6 +33,7 @@ def test_golden_page_with_three_drafts() -> None:
     assert ttft.counts[-1] == 1080.0
     assert engine.histograms["iteration_tokens"].count == 4648.0
     assert engine.histograms["iteration_tokens"].total == 469008.0
+    assert engine.histograms["computed_prompt_tokens"].count == 1077.0
 
 
 def test_golden_facts_of_the_page() -> None:
@@ -96,9 +98,11 @@ def test_every_version_shows_every_quantity(version: str) -> None:
                      "prefix_queries", "prefix_hits", "drafts", "draft_tokens", "accepted_tokens"):  # fmt: skip
         assert getattr(engine, quantity) == 1000.0, f"{quantity} in {version}"
     expected = {"ttft_s", "itl_s", "e2e_s", "queue_s", "prompt_tokens", "generation_tokens", "iteration_tokens"}
-    assert set(engine.histograms) - {"tpot_s"} == expected
+    assert set(engine.histograms) - {"tpot_s", "computed_prompt_tokens"} == expected
     per_request = version not in ("0.8.5.post2", "0.9.2", "0.10.0", "0.10.2")
     assert ("tpot_s" in engine.histograms) is per_request
+    from_0_13 = int(version.split(".")[1]) >= 13
+    assert ("computed_prompt_tokens" in engine.histograms) is from_0_13
 
 
 def test_positions_are_ordered_as_numbers() -> None:

@@ -1,0 +1,97 @@
+"""Pure reduction of two pages to what finished requests looked like between them; no clock, no I/O.
+
+Where a page does not tell both lengths there is no mix: a guessed one would move curves that were measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from monitor.values import LiveMix
+from probes.scrape.quantiles import gained
+from probes.scrape.rates import restarted
+from probes.steptime.values import Mix
+from probes.values import EngineReading, Histogram, Reading
+
+MIX_SPAN_S = 900.0
+"""How far back the mix looks: long enough for the lengths of slow traffic, short enough to follow the hour."""
+MIN_REQUESTS = 20
+"""Fewer finished requests say next to nothing: the 90% interval of their mean length is wider than a factor of 1.4."""
+LENGTH_SPREAD = 1.0
+"""Standard deviation of lengths over their mean, as chat traffic has it (log-normal with sigma 0.8)."""
+SAME_MIX = 0.10
+"""Means closer than this are one mix; sweeps, which take their lengths from live traffic, use the same share."""
+Z_90 = 1.645
+
+
+def live_mix(before: Reading, after: Reading) -> LiveMix | None:
+    """Mean lengths of what finished between two pages of one server start, all engines together.
+
+    None below MIN_REQUESTS, across a restart, and where the page lacks a length or its prefix cache's counters.
+    """
+    if after.at_s <= before.at_s or restarted(before, after):
+        return None
+    pairs = list(_pairs(before, after))
+    outputs, prompts = _gained(pairs, "generation_tokens"), _gained(pairs, "prompt_tokens")
+    if outputs is None or prompts is None or min(outputs.count, prompts.count) < MIN_REQUESTS:
+        return None
+    computed = _computed(pairs, prompts)
+    if computed is None or outputs.total <= 0:
+        return None
+    mix = Mix(prompt_tokens=computed, output_tokens=outputs.total / outputs.count)
+    return LiveMix(mix, requests=outputs.count, span_s=after.at_s - before.at_s)
+
+
+def mix_noise(requests: float) -> float:
+    """Half width of the 90% interval of a mean length over so many requests, as a difference of logarithms."""
+    return Z_90 * LENGTH_SPREAD / math.sqrt(requests)
+
+
+def mix_moved(now: LiveMix, measured: Mix) -> bool:
+    """Whether live lengths differ from the measured ones by more than their own noise and SAME_MIX."""
+    allowed = max(SAME_MIX, mix_noise(now.requests))
+    return _apart(now.mix.prompt_tokens, measured.prompt_tokens) > allowed or (
+        _apart(now.mix.output_tokens, measured.output_tokens) > allowed
+    )
+
+
+def _apart(one: float, two: float) -> float:
+    # One token more: a mix whose prompts all come from the cache has no logarithm.
+    return abs(math.log((one + 1.0) / (two + 1.0)))
+
+
+def _pairs(before: Reading, after: Reading) -> Iterator[tuple[EngineReading, EngineReading]]:
+    earlier = {engine.engine: engine for engine in before.engines}
+    for engine in after.engines:
+        if engine.engine in earlier:
+            yield earlier[engine.engine], engine
+
+
+def _gained(pairs: list[tuple[EngineReading, EngineReading]], name: str) -> Histogram | None:
+    """Count and total of what was observed, over all engines; None where one of them does not tell."""
+    gains = [
+        gained(old.histograms[name], new.histograms[name])
+        if name in old.histograms and name in new.histograms
+        else None
+        for old, new in pairs
+    ]
+    known = [gain for gain in gains if gain is not None]
+    if not known or len(known) < len(gains):
+        return None
+    return Histogram((), (), sum(g.total for g in known), sum(g.count for g in known))
+
+
+def _computed(pairs: list[tuple[EngineReading, EngineReading]], prompts: Histogram) -> float | None:
+    """Mean prompt tokens that were computed: from their own histogram, else the prompts less the cache's share."""
+    own = _gained(pairs, "computed_prompt_tokens")
+    if own is not None and own.count > 0:
+        return own.total / own.count
+    queries = hits = 0.0
+    for old, new in pairs:
+        if None in (old.prefix_queries, new.prefix_queries, old.prefix_hits, new.prefix_hits):
+            return None
+        queries += (new.prefix_queries or 0.0) - (old.prefix_queries or 0.0)
+        hits += (new.prefix_hits or 0.0) - (old.prefix_hits or 0.0)
+    share = min(1.0, max(0.0, hits / queries)) if queries > 0 else 0.0
+    return prompts.total / prompts.count * (1.0 - share)

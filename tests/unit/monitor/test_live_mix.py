@@ -1,0 +1,103 @@
+"""What the live mix rests on: only what finished between two pages of one server, and enough of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from monitor.live_mix import live_mix, mix_moved
+from monitor.values import LiveMix
+from probes.steptime.values import Mix
+from probes.values import EngineReading, Histogram, Reading
+from tests.support.readings import NOW_S, engine, reading
+
+EDGES = (100.0, float("inf"))
+
+
+def lengths(count: float, mean: float) -> Histogram:
+    """A histogram of so many requests of one length."""
+    return Histogram(EDGES, (count if mean <= 100 else 0.0, count), count * mean, count)
+
+
+def page(
+    at_s: float,
+    finished: float,
+    *,
+    prompt: float = 400.0,
+    output: float = 60.0,
+    hit_share: float | None = 0.25,
+    computed: float | None = None,
+    engines: Sequence[str] = ("0",),
+    process_start_s: float = 1.0,
+) -> Reading:
+    """A server after `finished` requests of one kind on every engine."""
+
+    def one(name: str) -> EngineReading:
+        histograms = {"prompt_tokens": lengths(finished, prompt), "generation_tokens": lengths(finished, output)}
+        if computed is not None:
+            histograms["computed_prompt_tokens"] = lengths(finished, computed)
+        return replace(
+            engine(name),
+            finished=finished,
+            prefix_queries=None if hit_share is None else finished * prompt,
+            prefix_hits=None if hit_share is None else finished * prompt * hit_share,
+            histograms=histograms,
+        )
+
+    return reading(at_s, [one(name) for name in engines], process_start_s=process_start_s)
+
+
+def test_the_mix_is_what_finished_between_the_pages_less_what_the_prefix_cache_had() -> None:
+    found = live_mix(page(NOW_S - 600, 1000), page(NOW_S, 1200))
+    assert found is not None
+    assert (found.mix.prompt_tokens, found.mix.output_tokens) == pytest.approx((300.0, 60.0))
+    assert (found.requests, found.span_s) == (200.0, 600.0)
+
+
+def test_engines_are_taken_together() -> None:
+    found = live_mix(page(NOW_S - 600, 10, engines=("0", "1")), page(NOW_S, 30, engines=("0", "1")))
+    assert found is not None
+    assert found.requests == 40.0
+
+
+def test_the_engines_own_count_of_computed_prompt_tokens_is_taken_where_it_has_one() -> None:
+    found = live_mix(page(NOW_S - 60, 0, computed=120.0), page(NOW_S, 100, computed=120.0))
+    assert found is not None
+    assert found.mix.prompt_tokens == pytest.approx(120.0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (page(NOW_S - 60, 100), page(NOW_S, 119)),
+        (page(NOW_S - 60, 100), page(NOW_S, 300, process_start_s=500.0)),
+        (page(NOW_S - 60, 300), page(NOW_S, 100)),
+        (page(NOW_S - 60, 100, hit_share=None), page(NOW_S, 300, hit_share=None)),
+        (page(NOW_S - 60, 100), replace(page(NOW_S, 300), engines=(engine("0"),))),
+        (page(NOW_S, 100), page(NOW_S, 300)),
+    ],
+    ids=["too few", "restarted", "counter fell", "no prefix counters", "no histograms", "no time"],
+)
+def test_what_does_not_tell_gives_no_mix(before: Reading, after: Reading) -> None:
+    assert live_mix(before, after) is None
+
+
+@pytest.mark.parametrize(
+    ("prompt", "output", "requests", "moved"),
+    [
+        (300.0, 60.0, 1000.0, False),
+        (326.0, 60.0, 1000.0, False),
+        (340.0, 60.0, 1000.0, True),
+        (300.0, 52.0, 1000.0, True),
+        (340.0, 60.0, 40.0, False),
+        (600.0, 60.0, 40.0, True),
+        (0.0, 60.0, 1000.0, True),
+    ],
+)
+def test_a_mix_has_moved_only_beyond_ten_percent_and_its_own_noise(
+    prompt: float, output: float, requests: float, moved: bool
+) -> None:
+    now = LiveMix(Mix(prompt, output), requests, 900.0)
+    assert mix_moved(now, Mix(300.0, 60.0)) is moved
