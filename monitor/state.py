@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from monitor.cost import with_cost
 from monitor.live_arm import LiveArm, find_live_arm
 from monitor.live_window import LiveWindow, live_window
-from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict, StoredCrossover, StoredReading
+from monitor.values import CrossoverNow, EndpointStatus, LiveMix, LiveVerdict, StoredCrossover, StoredReading
 from probes.crossover import speedup_at
 from probes.values import ArmVerdict, Axis, BandPoint, Identity, State, Verdict
 
@@ -39,6 +40,7 @@ class EndpointInputs:
     crossover: StoredCrossover | None
     sweep_id: int | None = None
     """A sweep that is loading this endpoint now or did within its settle time."""
+    mix: LiveMix | None = None
 
 
 def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float) -> EndpointStatus:
@@ -61,7 +63,7 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
     headroom = None
     if barrier is None and crossover is not None and crossover.low is not None:
         headroom = crossover.low / window.concurrency if window.concurrency else None
-    return EndpointStatus(
+    found = EndpointStatus(
         name=inputs.name,
         pool=inputs.pool,
         state=state,
@@ -96,6 +98,9 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
         tpot_p99_ms=window.tpot_ms[1] if state is State.OK else None,
         sweep_id=inputs.sweep_id,
         rule_applies=applies,
+    )
+    return with_cost(
+        found, inputs.crossover if barrier is None else None, inputs.readings, now_s - settings.live_window_s
     )
 
 
