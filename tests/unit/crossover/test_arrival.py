@@ -1,0 +1,113 @@
+"""At the same arrivals another arm sits elsewhere: found on its own curve, with an interval, and never beyond it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from probes.crossover.arrival import Curve, curve_of, lead, same_rate
+from probes.values import CurveSample
+
+RUNGS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+
+
+def curve(tok_s: Sequence[float], rungs: Sequence[float] = RUNGS, half: float = 0.03) -> Curve:
+    samples = [CurveSample(x, y, y * math.exp(-half), y * math.exp(half)) for x, y in zip(rungs, tok_s, strict=True)]
+    found = curve_of(samples)
+    assert found is not None
+    return found
+
+
+FAST = curve([200, 390, 740, 1300, 1900, 2300, 2400])
+SLOW = curve([100, 200, 400, 800, 1500, 2600, 3600])
+"""Crosses FAST between 16 and 32."""
+
+
+def test_below_the_crossover_the_faster_arm_holds_fewer_requests_for_the_same_arrivals() -> None:
+    there = same_rate(SLOW, FAST, 8.0)
+    assert there.concurrency == pytest.approx(4.0 * 2 ** (math.log(800 / 740) / math.log(1300 / 740)))
+    assert there.low is not None
+    assert there.concurrency is not None
+    assert there.high is not None
+    assert 3.9 < there.low < there.concurrency < there.high < 4.9
+
+
+def test_above_the_crossover_it_holds_more() -> None:
+    there = same_rate(FAST, SLOW, 64.0)
+    assert there.concurrency is not None
+    assert 28.0 < there.concurrency < 32.0
+    back = same_rate(SLOW, FAST, there.concurrency)
+    assert back.concurrency == pytest.approx(64.0)
+
+
+def test_the_interval_is_that_of_both_curves() -> None:
+    sure, unsure = curve([100 * x for x in RUNGS], half=0.0), curve([50 * x for x in RUNGS], half=0.1)
+    for live, arm in ((sure, unsure), (unsure, sure)):
+        there = same_rate(live, arm, 4.0)
+        assert there.concurrency is not None
+        assert there.high == pytest.approx(there.concurrency * math.exp(0.1))
+        assert there.low == pytest.approx(there.concurrency * math.exp(-0.1))
+
+
+def test_an_arm_that_levelled_off_could_not_carry_more_than_its_most() -> None:
+    there = same_rate(SLOW, FAST, 60.0)
+    assert there.concurrency is None
+    assert there.overload
+    assert "at most 2400 tok/s at 64" in there.reason
+
+
+def test_an_arm_that_was_still_rising_at_its_last_rung_is_not_called_too_slow() -> None:
+    short = curve([100, 200, 400, 800], RUNGS[:4])
+    there = same_rate(FAST, short, 16.0)
+    assert there.concurrency is None
+    assert not there.overload
+    assert "still rising" in there.reason
+
+
+def test_at_an_arms_limit_within_the_noise_nothing_is_claimed() -> None:
+    level = curve([200, 390, 740, 1300, 1900, 2300, 2300])
+    there = same_rate(curve([100, 200, 400, 800, 1500, 2340, 3600]), level, 32.0)
+    assert there.concurrency is None
+    assert not there.overload
+    assert "within the noise" in there.reason
+
+
+def test_an_edge_that_the_ladder_does_not_close_is_open() -> None:
+    level = curve([200, 390, 740, 1300, 1900, 2300, 2400])
+    there = same_rate(curve([100, 200, 400, 800, 1500, 2380, 3600]), level, 32.0)
+    assert there.concurrency is not None
+    assert there.low is not None
+    assert there.high is None
+
+
+def test_an_arm_that_falls_at_high_load_sits_on_its_rising_side() -> None:
+    falling = curve([200, 390, 740, 1300, 1900, 1500, 900])
+    there = same_rate(SLOW, falling, 15.0)
+    assert there.concurrency is not None
+    assert there.concurrency < 16.0
+
+
+def test_a_load_lighter_than_one_request_is_one_request_with_pauses() -> None:
+    there = same_rate(SLOW, FAST, 0.2)
+    assert there.concurrency == pytest.approx(0.1)
+    point = lead(FAST, SLOW, 0.2)
+    assert point is not None
+    assert point.ratio == pytest.approx(2.0)
+
+
+def test_a_ladder_that_starts_higher_is_not_gone_on_with_below() -> None:
+    high = curve([740, 1300, 1900, 2300, 2500], RUNGS[2:])
+    assert lead(high, SLOW, 2.0) is None
+    assert "outside" in same_rate(high, SLOW, 2.0).reason
+    assert "below 4" in same_rate(SLOW, high, 4.0).reason
+
+
+def test_an_idle_server_has_nothing_to_solve() -> None:
+    assert same_rate(FAST, SLOW, 0.0).concurrency is None
+    assert lead(FAST, SLOW, 0.0) is None
+
+
+def test_one_rung_is_no_curve() -> None:
+    assert curve_of([CurveSample(1.0, 100.0, 95.0, 105.0)]) is None
