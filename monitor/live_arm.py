@@ -7,9 +7,20 @@ that it is still costing throughput.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
-from monitor.live_window import LiveWindow
 from monitor.values import StoredCrossover
+
+
+class Shown(Protocol):
+    """What a stretch of pages says of speculation."""
+
+    @property
+    def speculation_configured(self) -> bool | None: ...
+    @property
+    def drafting(self) -> bool | None: ...
+    @property
+    def k(self) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +31,7 @@ class LiveArm:
     reason: str
 
 
-def find_live_arm(declared: str | None, stored: StoredCrossover | None, window: LiveWindow) -> LiveArm:
+def find_live_arm(declared: str | None, stored: StoredCrossover | None, window: Shown) -> LiveArm:
     """Declared arm unless the page contradicts it; else the only arm whose K and drafting match."""
     if declared is not None and not _contradicts(declared, stored, window):
         if window.speculation_configured and window.drafting is False:
@@ -48,7 +59,7 @@ def find_live_arm(declared: str | None, stored: StoredCrossover | None, window: 
     return LiveArm(None, prefix + f"several measured arms have {shown} ({', '.join(matches)}); set live_arm")
 
 
-def _contradicts(declared: str, stored: StoredCrossover | None, window: LiveWindow) -> bool:
+def _contradicts(declared: str, stored: StoredCrossover | None, window: Shown) -> bool:
     """Only what the page plainly says counts: an arm whose K is not known (None) is not refuted by another K."""
     if stored is None or declared not in stored.arm_k or window.speculation_configured is None:
         return False

@@ -203,10 +203,11 @@ def _verdict(barrier: str | None, window: LiveWindow, crossover: CrossoverNow | 
     """Where the concurrency sits, or why that cannot be said."""
     if barrier is not None or crossover is None or window.concurrency is None:
         return LiveVerdict.UNKNOWN, barrier or ""
-    return _place(window.concurrency, crossover)
+    return place(window.concurrency, crossover)
 
 
-def _place(concurrency: float, crossover: CrossoverNow) -> tuple[LiveVerdict, str]:
+def place(concurrency: float, crossover: CrossoverNow) -> tuple[LiveVerdict, str]:
+    """Where one concurrency (per engine) sits against a crossover, and why where that is no plain matter."""
     top = crossover.band[-1].concurrency if crossover.band else None
     if crossover.verdict is Verdict.ALWAYS_FASTER:
         if top is None or concurrency > top:
