@@ -6,9 +6,6 @@ from collections.abc import Sequence
 
 from probes.values import Cell, CurvePoint
 
-LIMITED = "limited"
-"""The note by which a sweep says that admission, not the ladder, set the batch; it saw every poll, we do not."""
-
 
 def cells_to_points(cells: Sequence[Cell]) -> list[CurvePoint]:
     """Valid cells with both a concurrency and a throughput, marked where admission limited them."""
@@ -18,12 +15,20 @@ def cells_to_points(cells: Sequence[Cell]) -> list[CurvePoint]:
             concurrency=cell.concurrency,
             output_tok_s=cell.output_tok_s,
             repeat=cell.repeat,
-            limited=any(note.code == LIMITED for note in cell.notes),
+            limited=cell.limited,
             running=cell.running_mean,
             kv_usage=cell.kv_usage_max,
             start=cell.start,
             engines=cell.engine_count or 1,
+            k=effective_k(cell),
         )
         for cell in cells
         if cell.valid and cell.concurrency is not None and cell.output_tok_s is not None
     ]
+
+
+def effective_k(cell: Cell) -> float | None:
+    """Draft tokens per step by the cell's counters; 0 where it drafted nothing, None where they do not tell."""
+    if cell.drafts == 0:
+        return 0.0
+    return None if not cell.drafts or cell.draft_tokens is None else cell.draft_tokens / cell.drafts

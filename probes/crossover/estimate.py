@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from probes.crossover.best import best_ranges
+from probes.crossover.best import best_ranges, draft_lengths
 from probes.crossover.capacity import capacity_of
 from probes.crossover.curves import Curve, fit_curve, usable
 from probes.crossover.noise import UNREPEATED_SIGMA
@@ -42,7 +42,8 @@ def estimate(points: Sequence[CurvePoint], *, baseline: str, axis: Axis) -> Cros
         if arm != baseline
     }
     samples = {arm: curve.samples() for arm, curve in curves.items()}
-    return Crossover(baseline, axis, arms, best_ranges(curves, baseline), samples)
+    best = best_ranges(curves, baseline, draft_lengths(points))
+    return Crossover(baseline, axis, arms, best, samples, baseline_capacity=capacity_of(by_arm.get(baseline, ())))
 
 
 def speedup_at(verdict: ArmVerdict, concurrency: float) -> BandPoint | None:

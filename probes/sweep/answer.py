@@ -9,7 +9,7 @@ from probes.crossover import cells_to_points, estimate
 from probes.crossover.capacity import capacity_of
 from probes.sweep.plan import SweepPlan
 from probes.sweep.refine import between_runs_share, is_dominated, refined, too_wide, width_octaves
-from probes.values import ArmVerdict, Axis, Cell, Crossover, Reason
+from probes.values import ArmVerdict, Axis, Capacity, Cell, Crossover, Reason
 
 
 def answer(plan: SweepPlan, cells: Sequence[Cell], tops: Mapping[str, tuple[int, str]]) -> Crossover:
@@ -18,17 +18,21 @@ def answer(plan: SweepPlan, cells: Sequence[Cell], tops: Mapping[str, tuple[int,
     An arm's capacity is what it sustained below that rung, or on it where there is none below.
     """
     found = estimate(cells_to_points(cells), baseline=plan.baseline, axis=Axis.CONCURRENCY_PER_ENGINE)
-    arms = {name: _with_top(verdict, cells, tops.get(name)) for name, verdict in found.arms.items()}
-    return replace(found, arms=arms)
+    arms = {
+        name: replace(verdict, capacity=_capacity(name, verdict.capacity, cells, tops.get(name)))
+        for name, verdict in found.arms.items()
+    }
+    baseline = _capacity(found.baseline, found.baseline_capacity, cells, tops.get(found.baseline))
+    return replace(found, arms=arms, baseline_capacity=baseline)
 
 
-def _with_top(verdict: ArmVerdict, cells: Sequence[Cell], top: tuple[int, str] | None) -> ArmVerdict:
+def _capacity(arm: str, seen: Capacity | None, cells: Sequence[Cell], top: tuple[int, str] | None) -> Capacity | None:
     if top is None:
-        return verdict
+        return seen
     rung, limit = top
-    own = [cell for cell in cells if cell.arm == verdict.arm]
-    capacity = capacity_of(cells_to_points([cell for cell in own if cell.rung < rung])) or verdict.capacity
-    return verdict if capacity is None else replace(verdict, capacity=replace(capacity, limited_by=limit))
+    own = [cell for cell in cells if cell.arm == arm]
+    capacity = capacity_of(cells_to_points([cell for cell in own if cell.rung < rung])) or seen
+    return None if capacity is None else replace(capacity, limited_by=limit)
 
 
 @dataclass(frozen=True, slots=True)

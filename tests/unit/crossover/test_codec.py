@@ -31,7 +31,7 @@ def test_the_document_has_the_promised_keys(document: dict[str, Any]) -> None:
     assert all(len(row) == 4 for row in k3["speedup"])
     assert list(k3["capacity"]) == ["running", "tok_s", "limited_by"]
     assert list(k3["reasons"][0]) == ["code", "text"]
-    assert list(document["best"][0]) == ["from", "to", "arm", "margin_pct", "confident"]
+    assert list(document["best"][0])[:5] == ["from", "to", "arm", "margin_pct", "confident"]
     assert document["arms"]["k1"]["high"] is None
     assert document["arms"]["k9"]["verdict"] == "insufficient"
 
