@@ -180,6 +180,10 @@ class Latency:
     p99_ms: float | None
 
 
+LIMITED = "limited"
+"""The note by which a sweep says that admission, not the ladder, set the batch; it saw every poll, others do not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One measurement of a sweep: arm x rung x repeat. Void cells are kept, with their reasons, and never averaged."""
@@ -253,6 +257,11 @@ class Cell:
     def valid(self) -> bool:
         """True where nothing voids the cell."""
         return not self.void
+
+    @property
+    def limited(self) -> bool:
+        """True where a note says that admission, not the ladder, set the batch."""
+        return any(note.code == LIMITED for note in self.notes)
 
     @property
     def acceptance_length(self) -> float | None:

@@ -1,13 +1,123 @@
-"""Fits the step-time model to a sweep's cells; pure, and silent (None) where the cells cannot tell its terms apart."""
+"""Fits the step-time model to sweeps' cells; pure, and silent (None) where the cells cannot tell its terms apart.
+
+Damped Gauss-Newton on the logarithms of the parameters, which keeps them positive, toward the prior of `prior.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from probes.steptime.observations import Observations, observe
+from probes.steptime.prior import prior
+from probes.steptime.shape import ENTRY_STEPS, NAMES, Floats, decode_steps, output_tok_s
 from probes.steptime.values import StepModel
 from probes.values import Cell
 
+CELL_SIGMA = 0.015
+"""Relative noise of one cell (measured: 0.5% to 2.5%)."""
+RUN_SIGMA = 0.018
+"""Relative shift that all cells of one arm's run share: two such put a ratio off by 2.5%, as two starts of a server."""
+MISFIT_SIGMA = 0.02
+"""How far the formula itself is off a real server's curve, relative (70 cells of an H200: 2%)."""
+MISFIT_OCTAVES = 1.5
+"""Concurrencies closer than this share that error. Taken for noise of each cell, it would pull terms that hardly show,
+as a prompt token's, far from what is plausible, and the errors of all terms would come out too small."""
+MAX_RMS = 0.06
+"""A fit that misses its own cells by more than this describes another kind of server (70 real cells: 2%)."""
+ROUNDS = 60
+TRIALS = 8
+NUDGE = 1e-4
+LONGEST_MOVE = 1.0
+"""Of a parameter's logarithm in one round."""
+SETTLED = 1e-7
+"""Relative gain of a round that ends the search."""
 
-def fit_step_model(cells: Sequence[Cell]) -> StepModel | None:
-    """Fit all arms' valid cells together; cells of several sweeps of one server may be given at once."""
-    return None
+
+def fit_step_model(cells: Sequence[Cell], earlier: Sequence[Sequence[Cell]] = ()) -> StepModel | None:
+    """Fit all arms' valid, not admission-limited cells together.
+
+    `cells` are those of the sweep whose answer will carry the model: its arms and its traffic are the model's `arms`.
+    `earlier` are the cells of other sweeps of the same servers and flags, one sequence per sweep; with another mix of
+    prompt and output tokens they tell what a prompt token costs, and widen `mixes`.
+
+    None without an arm that drafts and one that does not, each on at least three rungs; where an arm's counters do not
+    say what was drafted and accepted that arm is left out. None also where the fit misses its cells by more than 6%.
+    """
+    seen = observe([cells, *earlier])
+    if seen is None:
+        return None
+    whiten = _whitener(seen)
+    log_y = np.log(seen.tok_s)
+    rows, right = prior(_fastest_step_s(seen))
+
+    def errors(log_values: Floats) -> Floats:
+        own = whiten @ (log_y - np.log(output_tok_s(log_values, seen.load)))
+        return np.concatenate([own, right - rows @ log_values])
+
+    found = _search(errors, np.asarray(np.linalg.solve(rows, right), dtype=np.float64))
+    if found is None:
+        return None
+    log_values, information = found
+    misses = log_y - np.log(output_tok_s(log_values, seen.load))
+    rms = float(np.sqrt(np.mean(misses**2)))
+    if not rms <= MAX_RMS:
+        return None
+    covariance = np.linalg.inv(information) * _scatter(errors(log_values)[: log_y.size])
+    return StepModel(
+        names=NAMES,
+        values=tuple(float(v) for v in np.exp(log_values)),
+        covariance=tuple(tuple(float(v) for v in row) for row in covariance),
+        rms=rms,
+        arms=seen.arms,
+        mixes=seen.mixes,
+    )
+
+
+def _scatter(whitened: Floats) -> float:
+    """Mean square of the whitened errors, where they are larger than allowed for; else 1."""
+    return max(1.0, float(np.mean(whitened**2)))
+
+
+def _fastest_step_s(seen: Observations) -> float:
+    load = seen.load
+    steps = decode_steps(load.acceptance_length, load.output_tokens) + ENTRY_STEPS
+    return float(np.min(load.concurrency * load.output_tokens / (seen.tok_s * steps)))
+
+
+def _whitener(seen: Observations) -> Floats:
+    """What makes the errors of the cells independent with variance 1.
+
+    They are a cell's own noise, a shift that a whole run shares, and the formula's misfit, a smooth curve for each K.
+    """
+    octaves = np.log2(seen.load.concurrency)
+    k = np.round(seen.load.k)
+    same_run = seen.group[:, None] == seen.group[None, :]
+    near = np.exp(-(((octaves[:, None] - octaves[None, :]) / MISFIT_OCTAVES) ** 2) / 2)
+    misfit = np.where(k[:, None] == k[None, :], near, 0.0)
+    covariance = CELL_SIGMA**2 * np.eye(k.size) + RUN_SIGMA**2 * same_run + MISFIT_SIGMA**2 * misfit
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)), dtype=np.float64)
+
+
+def _search(errors: Callable[[Floats], Floats], start: Floats) -> tuple[Floats, Floats] | None:
+    """The least squares and their information matrix; None where it ends in no number."""
+    at, damping = start, 1e-2
+    here = errors(at)
+    information = np.eye(at.size)
+    for _ in range(ROUNDS):
+        jacobian = np.stack([(errors(at + NUDGE * axis) - here) / NUDGE for axis in np.eye(at.size)], axis=1)
+        information = jacobian.T @ jacobian
+        gained = 0.0
+        for _ in range(TRIALS):
+            damped = information + damping * np.diag(np.diag(information))
+            move = np.clip(-np.linalg.solve(damped, jacobian.T @ here), -LONGEST_MOVE, LONGEST_MOVE)
+            trial = errors(at + move)
+            gained = float(here @ here - trial @ trial)
+            if gained > 0:
+                at, here, damping = at + move, trial, damping / 5
+                break
+            damping *= 5
+        if not gained > SETTLED * float(here @ here):
+            break
+    return (at, information) if np.all(np.isfinite(here)) and np.all(np.isfinite(information)) else None

@@ -6,7 +6,6 @@ That rung is the arm's capacity. Climbing on would only queue up requests and lo
 from __future__ import annotations
 
 from probes.crossover.capacity import KV_FULL
-from probes.crossover.cells import LIMITED
 from probes.values import Cell, Reason
 
 
@@ -24,6 +23,6 @@ def ends_climb(cell: Cell, max_ttft_s: float | None) -> str | None:
         return "preemption"
     if cell.kv_usage_max is not None and cell.kv_usage_max > KV_FULL:
         return "kv"
-    if any(note.code == LIMITED for note in cell.notes):
+    if cell.limited:
         return "waiting"
     return "ttft" if ttft_note(cell, max_ttft_s) is not None else None

@@ -1,0 +1,81 @@
+"""The step-time formula and what it says of output over concurrency; pure arithmetic on arrays, nothing is fitted here.
+
+One engine step that verifies K drafts for each of b requests takes
+
+    (memory^p + (token b (K+1))^p)^(1/p)     weights through memory, or arithmetic, whichever is longer (a soft corner)
+    + draft K + draft_token K b              the draft head: each pass, and its tokens
+    + (request + context_token c) b          sampling, attention over c tokens of context
+    + emitted b a                            handling of the tokens that were accepted
+    + prompt_token P b / D                   prefill of those who took the place of requests that ended
+
+with `a` tokens emitted per step and request, P computed prompt tokens and O output tokens per request, c = P + O/2, and
+D = (O - 1 + (a - 1)/2) / a decode steps per answer: the first token comes from prefill, and of the last step's tokens
+half of those beyond the first lie past the answer's end.
+
+A request is in the system for D + ENTRY_STEPS steps, so x requests in the system are b = x D / (D + ENTRY_STEPS) that
+decode, and output is x O / (step (D + ENTRY_STEPS)) by Little's law.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+NAMES = (
+    "memory_s",
+    "token_s",
+    "corner",
+    "draft_s",
+    "draft_token_s",
+    "request_s",
+    "context_token_s",
+    "emitted_s",
+    "prompt_token_s",
+)
+"""Order of the parameters wherever they stand as a vector; `corner` is a bare exponent."""
+ENTRY_STEPS = 1.75
+"""Steps from arrival to the first token: the one of prefill, and the rest of the step that is running (an arrival in
+answer to an end just misses the next one, an independent arrival waits for half of it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What an engine is asked to do; arrays of one length, or single numbers that stand for all."""
+
+    concurrency: Floats
+    """Requests in the system."""
+    k: Floats
+    acceptance_length: Floats
+    prompt_tokens: Floats
+    output_tokens: Floats
+
+
+def output_tok_s(log_values: Floats, load: Load) -> Floats:
+    """Output tok/s of one engine; `log_values` are the natural logs of the parameters in the order of `NAMES`."""
+    steps = decode_steps(load.acceptance_length, load.output_tokens) + ENTRY_STEPS
+    return np.asarray(load.concurrency * load.output_tokens / (step_s(log_values, load) * steps))
+
+
+def step_s(log_values: Floats, load: Load) -> Floats:
+    """Seconds of one step."""
+    memory, token, corner, draft, draft_token, request, context_token, emitted, prompt_token = np.exp(log_values)
+    k, a = load.k, load.acceptance_length
+    steps = decode_steps(a, load.output_tokens)
+    batch = load.concurrency * steps / (steps + ENTRY_STEPS)
+    roofline = (memory**corner + (token * batch * (k + 1)) ** corner) ** (1 / corner)
+    context = load.prompt_tokens + load.output_tokens / 2
+    per_request = draft_token * k + request + context_token * context + emitted * a
+    return np.asarray(
+        roofline + draft * k + per_request * batch + prompt_token * load.prompt_tokens * batch / steps,
+        dtype=np.float64,
+    )
+
+
+def decode_steps(acceptance_length: Floats, output_tokens: Floats) -> Floats:
+    """Verify steps per answer; at least a part of one, so that answers of one token stay finite."""
+    steps = (output_tokens - 1 + (acceptance_length - 1) / 2) / acceptance_length
+    return np.maximum(steps, 0.25)
