@@ -14,7 +14,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from monitor.values import AlertPhase, AlertState, Delivery, EndpointStatus, LiveVerdict
-from probes.values import State
+from probes.values import BandPoint, State
 
 
 class Exporter(Collector):
@@ -65,6 +65,7 @@ class Exporter(Collector):
             waiting, dead, unrestored = self._waiting, self._dead, self._unrestored
         yield from _endpoint_metrics(statuses)
         yield from _crossover_metrics(statuses)
+        yield from _as_of_now_metrics(statuses)
         firing = GaugeMetricFamily("specwatch_alert_firing", "1 while the alert fires.", labels=["endpoint", "rule"])
         for (endpoint, rule), state in sorted(alerts.items()):
             firing.add_metric([endpoint, rule], float(state.phase is AlertPhase.FIRING))
@@ -132,9 +133,57 @@ def _crossover_metrics(statuses: Sequence[EndpointStatus]) -> Iterable[Metric]:
             for bound, value in (("value", now.value), ("low", now.low), ("high", now.high)):
                 if value is not None:
                     crossover.add_metric([*who, now.for_arm, bound], value)
-        if (point := status.speedup_now) is not None:
-            for bound, value in (("value", point.ratio), ("low", point.low), ("high", point.high)):
-                speedup.add_metric([*who, bound], value)
+        _add_point(speedup, who, status.speedup_now)
         if status.headroom is not None:
             headroom.add_metric(who, status.headroom)
     yield from (verdict, crossover, age, speedup, headroom)
+
+
+def _as_of_now_metrics(statuses: Sequence[EndpointStatus]) -> Iterable[Metric]:
+    labels = ["endpoint", "pool"]
+    decides = GaugeMetricFamily(
+        "specwatch_as_of_now_decides",
+        "1 where verdict and alert go by the crossover as of now, 0 where by the sweep's.",
+        labels=labels,
+    )
+    crossover = GaugeMetricFamily(
+        "specwatch_crossover_now_concurrency",
+        "Crossover per engine at the live acceptance and mix; bound is value, low or high.",
+        labels=[*labels, "arm", "bound"],
+    )
+    break_even = GaugeMetricFamily(
+        "specwatch_break_even_acceptance_tokens",
+        "Acceptance length at which the arm equals the baseline at the live concurrency.",
+        labels=[*labels, "arm", "bound"],
+    )
+    swept = GaugeMetricFamily("specwatch_acceptance_swept_tokens", "What the sweep had.", labels=[*labels, "arm"])
+    mix = GaugeMetricFamily(
+        "specwatch_mix_tokens", "Mean computed prompt and answer tokens of live requests.", labels=[*labels, "kind"]
+    )
+    observed = GaugeMetricFamily(
+        "specwatch_observed_speedup_ratio",
+        "Live output over what the baseline would make at the live concurrency and mix.",
+        labels=[*labels, "bound"],
+    )
+    for status in statuses:
+        if (now := status.as_of_now) is None:
+            continue
+        who = [status.name, status.pool]
+        decides.add_metric(who, float(now.decides))
+        for bound, value in (("value", now.value), ("low", now.low), ("high", now.high)):
+            if value is not None:
+                crossover.add_metric([*who, now.for_arm, bound], value)
+        _add_point(break_even, [*who, now.for_arm], now.break_even)
+        if now.acceptance_measured is not None:
+            swept.add_metric([*who, now.for_arm], now.acceptance_measured)
+        if now.mix is not None:
+            mix.add_metric([*who, "prompt"], now.mix.mix.prompt_tokens)
+            mix.add_metric([*who, "output"], now.mix.mix.output_tokens)
+        _add_point(observed, who, now.observed)
+    yield from (decides, crossover, break_even, swept, mix, observed)
+
+
+def _add_point(family: GaugeMetricFamily, labels: list[str], point: BandPoint | None) -> None:
+    if point is not None:
+        for bound, value in (("value", point.ratio), ("low", point.low), ("high", point.high)):
+            family.add_metric([*labels, bound], value)

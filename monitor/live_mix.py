@@ -50,15 +50,14 @@ def mix_noise(requests: float) -> float:
 
 def mix_moved(now: LiveMix, measured: Mix) -> bool:
     """Whether live lengths differ from the measured ones by more than their own noise and SAME_MIX."""
-    allowed = max(SAME_MIX, mix_noise(now.requests))
-    return _apart(now.mix.prompt_tokens, measured.prompt_tokens) > allowed or (
-        _apart(now.mix.output_tokens, measured.output_tokens) > allowed
-    )
+    return mix_distance(now.mix, measured) > max(SAME_MIX, mix_noise(now.requests))
 
 
-def _apart(one: float, two: float) -> float:
+def mix_distance(one: Mix, two: Mix) -> float:
+    """How far two mixes lie apart: the larger difference of logarithms, of prompts or of answers."""
+    prompts, outputs = (one.prompt_tokens, two.prompt_tokens), (one.output_tokens, two.output_tokens)
     # One token more: a mix whose prompts all come from the cache has no logarithm.
-    return abs(math.log((one + 1.0) / (two + 1.0)))
+    return max(abs(math.log((a + 1.0) / (b + 1.0))) for a, b in (prompts, outputs))
 
 
 def _pairs(before: Reading, after: Reading) -> Iterator[tuple[EngineReading, EngineReading]]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
-from monitor.units import age_text, interval_text, number
-from monitor.values import CrossoverNow, EndpointStatus, StoredCrossover
+from monitor.alerts.crossover_text import as_of_now_lines, crossover_long, crossover_short
+from monitor.compared import compared_in
+from monitor.units import age_text, number
+from monitor.values import EndpointStatus, StoredCrossover
 from probes.crossover import speedup_at
-from probes.values import BandPoint, Verdict
+from probes.values import ArmVerdict, BandPoint
 
 Fact = str | float | int | bool | None
 
@@ -35,14 +38,15 @@ def firing(
     """Title and text of an alert that begins."""
     speedup, load = status.speedup_now, _or_unknown(status.concurrency)
     loss = f"about {_pct(1 - speedup.ratio)}" if speedup is not None else "an unknown share"
-    title = f"{who(status.name, status.pool)}: speculation is costing {loss} at {load} concurrent; " + _crossover_short(
-        status.crossover
+    title = f"{who(status.name, status.pool)}: speculation is costing {loss} at {load} concurrent; " + crossover_short(
+        status
     )
     lines = [
         f"What: speculative decoding (arm {status.live_arm or 'unknown'}, K={_k(status.k)}) makes {status.name} slower "
         f"than {_baseline(measured)} at the load it has now.",
         f"How much: {_how_much(status)}",
-        f"Crossover: {_crossover_long(status.crossover)}",
+        f"Crossover: {crossover_long(status)}",
+        *as_of_now_lines(status),
         f"Since: {utc(since_s)} ({age_text(max(0.0, now_s - since_s))} ago).",
         "What to do, whichever suits:",
         *(f"- {choice}" for choice in _choices(status, measured)),
@@ -79,7 +83,7 @@ def recovery(status: EndpointStatus, settings: Thresholds) -> str:
 
 def facts(status: EndpointStatus, measured: StoredCrossover | None) -> dict[str, Fact]:
     """The same numbers for machines; None where unknown."""
-    speedup, crossover = status.speedup_now, status.crossover
+    speedup, crossover, now = status.speedup_now, status.crossover, status.as_of_now
     best = _best_arm(status, measured)
     return {
         "concurrency": status.concurrency,
@@ -96,6 +100,13 @@ def facts(status: EndpointStatus, measured: StoredCrossover | None) -> dict[str,
         "verdict": crossover.verdict.value if crossover is not None else None,
         "age_s": crossover.age_s if crossover is not None else None,
         "sweep_id": crossover.sweep_id if crossover is not None else None,
+        "as_of_now": now.decides if now is not None else False,
+        "crossover_now": now.value if now is not None else None,
+        "crossover_now_low": now.low if now is not None else None,
+        "crossover_now_high": now.high if now is not None else None,
+        "acceptance_length": status.acceptance_length,
+        "acceptance_swept": now.acceptance_measured if now is not None else None,
+        "break_even_acceptance": now.break_even.ratio if now is not None and now.break_even is not None else None,
         "best_arm": best[0] if best is not None else None,
         "best_arm_speedup": best[1].ratio if best is not None and best[1] is not None else None,
         "output_tok_s": status.output_tok_s,
@@ -138,11 +149,12 @@ def _choices(status: EndpointStatus, measured: StoredCrossover | None) -> list[s
         name, point = best
         now = f", where {live} has {_ratio(status.speedup_now)}" if status.speedup_now is not None else ""
         choices.append(
-            f"run arm {name} (K={_k(measured.arm_k.get(name))}): measured {_ratio(point)} of {baseline} "
+            f"run arm {name} (K={_k(measured.arm_k.get(name))}): {_known_by(status)} {_ratio(point)} of {baseline} "
             f"at {load} concurrent{now}{_tie(point, baseline)}"
         )
     choices.append(f"switch speculation off, or route this traffic to servers that run {baseline}")
-    low = status.crossover.low if status.crossover is not None else None
+    crossover = compared_in(status)
+    low = crossover.low if crossover is not None else None
     choices.append(
         f"scale out: under {number(low)} concurrent per engine {live} pays again"
         if low is not None
@@ -153,10 +165,12 @@ def _choices(status: EndpointStatus, measured: StoredCrossover | None) -> list[s
 
 
 def _best_arm(status: EndpointStatus, measured: StoredCrossover | None) -> tuple[str, BandPoint | None] | None:
-    """The arm the sweep found best at the live load, with its speedup there; None where it did not measure that."""
+    """The best arm at the live load, with its speedup there; None where no sweep speaks for that load and traffic."""
     if measured is None or status.concurrency is None:
         return None
-    load = status.concurrency
+    load, now = status.concurrency, status.as_of_now
+    if now is not None and now.decides:
+        return _best_of(now.arms, measured, load)
     arm = next((b.arm for b in measured.result.best if b.start <= load <= b.end), None)
     if arm is None:
         return None
@@ -164,25 +178,19 @@ def _best_arm(status: EndpointStatus, measured: StoredCrossover | None) -> tuple
     return arm, speedup_at(verdict, load) if verdict is not None else None
 
 
-def _crossover_short(crossover: CrossoverNow | None) -> str:
-    if crossover is None:
-        return "crossover unknown"
-    where = (
-        "never faster at any load measured"
-        if crossover.verdict is Verdict.NEVER_FASTER
-        else f"crossover {interval_text(crossover.value, crossover.low, crossover.high)}"
-    )
-    return f"{where}, measured {age_text(crossover.age_s)} ago"
+def _best_of(
+    arms: Mapping[str, ArmVerdict], measured: StoredCrossover, load: float
+) -> tuple[str, BandPoint | None] | None:
+    points = {arm: point for arm, verdict in arms.items() if (point := speedup_at(verdict, load)) is not None}
+    best = max(points, key=lambda arm: points[arm].ratio, default=None)
+    if best is not None and points[best].ratio > 1:
+        return best, points[best]
+    # That none of them beats the baseline can be said only where every one of them is known.
+    return (measured.result.baseline, None) if points.keys() == measured.result.arms.keys() else None
 
 
-def _crossover_long(crossover: CrossoverNow | None) -> str:
-    if crossover is None:
-        return "unknown."
-    if crossover.verdict is Verdict.NEVER_FASTER:
-        where = f"none: {crossover.for_arm} was not faster at any load measured"
-    else:
-        where = f"{interval_text(crossover.value, crossover.low, crossover.high)} concurrent requests per engine"
-    return f"{where}; sweep {crossover.sweep_id} measured it {age_text(crossover.age_s)} ago."
+def _known_by(status: EndpointStatus) -> str:
+    return "reckoned for now" if status.as_of_now is not None and status.as_of_now.decides else "measured"
 
 
 def who(endpoint: str, pool: str) -> str:

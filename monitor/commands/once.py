@@ -6,17 +6,21 @@ import asyncio
 import json
 import sys
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, secret_or_exit
+from monitor.cost import cost_json
+from monitor.now_words import break_even_words, changed_words, crossover_words
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.not_restored import not_restored_words, unrestored
 from monitor.service.once import look_once
 from monitor.units import age_text, interval_text, number
-from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict
+from monitor.values import AsOfNow, CrossoverNow, EndpointStatus, LiveVerdict
+from probes.values import BandPoint
 
 
 @click.command()
@@ -85,6 +89,8 @@ def status_json(status: EndpointStatus) -> dict[str, Any]:
         "verdict_reason": status.verdict_reason,
         "alerting": status.alerting,
         "speedup_now": status.speedup_now.ratio if status.speedup_now else None,
+        "as_of_now": as_of_now_json(status.as_of_now) if status.as_of_now else None,
+        "cost": cost_json(status.cost) if status.cost else None,
         "age_s": status.age_s,
     }
 
@@ -102,16 +108,47 @@ def _crossover_json(now: CrossoverNow | None) -> dict[str, Any] | None:
     }
 
 
+def as_of_now_json(now: AsOfNow) -> dict[str, Any]:
+    """What the sweep's answer becomes at the live acceptance and mix; `decides` says whether the verdict goes by it."""
+    return {
+        "for_arm": now.for_arm,
+        "decides": now.decides,
+        "verdict": now.verdict.value,
+        "value": now.value,
+        "low": now.low,
+        "high": now.high,
+        "acceptance_length": now.acceptance_length,
+        "acceptance_swept": now.acceptance_measured,
+        "break_even_acceptance": _point_json(now.break_even),
+        "mix": None
+        if now.mix is None
+        else {**asdict(now.mix.mix), "requests": now.mix.requests, "span_s": now.mix.span_s},
+        "mix_swept": asdict(now.mix_measured) if now.mix_measured is not None else None,
+        "observed": _point_json(now.observed),
+        "reasons": [{"code": reason.code, "text": reason.text} for reason in now.reasons],
+    }
+
+
+def _point_json(point: BandPoint | None) -> dict[str, float] | None:
+    if point is None:
+        return None
+    return {"concurrency": point.concurrency, "value": point.ratio, "low": point.low, "high": point.high}
+
+
 def status_line(status: EndpointStatus) -> str:
     """One endpoint in one line: verdict first, then the numbers it rests on."""
     parts = [f"{status.verdict.value.upper():8}{status.name}"]
     if status.concurrency is not None:
         parts.append(f"{number(status.concurrency)} concurrent per engine")
-    if (now := status.crossover) is not None:
-        where = interval_text(now.value, now.low, now.high) if now.value is not None else now.verdict.value
-        parts.append(f"crossover of {now.for_arm} {where}, measured {age_text(now.age_s)} ago")
+    if (swept := status.crossover) is not None:
+        where = interval_text(swept.value, swept.low, swept.high) if swept.value is not None else swept.verdict.value
+        parts.append(f"crossover of {swept.for_arm} {where}, measured {age_text(swept.age_s)} ago")
+    if (now := status.as_of_now) is not None and now.decides:
+        parts.append(f"as of now {crossover_words(now)} ({changed_words(now)})")
     if (point := status.speedup_now) is not None:
         parts.append(f"speedup now {point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]")
+    if now is not None and now.break_even is not None:
+        parts.append(f"pays here from an acceptance of {break_even_words(now.break_even)}")
     if status.live_arm is not None:
         parts.append(f"live arm {status.live_arm}")
     if status.verdict_reason:

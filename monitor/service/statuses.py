@@ -13,14 +13,16 @@ from urllib.parse import urlsplit
 
 from monitor.config.model import Config, EndpointConfig
 from monitor.config.targets import parse_duration, pool_of
+from monitor.live_mix import MIX_SPAN_S, live_mix
 from monitor.service.locks import holder_of, sweep_lock_path
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.store.db import Store
 from monitor.store.identities import load_identity
-from monitor.store.readings import latest_reading, load_readings
+from monitor.store.readings import latest_reading, live_spans, load_readings
 from monitor.store.sweeps import latest_crossover, sweeps_since
-from monitor.values import GATE_PHASE, EndpointStatus, StoredCrossover, StoredReading, SweepRecord
+from monitor.values import GATE_PHASE, EndpointStatus, LiveMix, StoredCrossover, StoredReading, SweepRecord
 from probes.scrape.fingerprint import fingerprint
+from probes.scrape.rates import restarted
 from probes.values import Identity, Reading, State
 
 
@@ -29,6 +31,10 @@ class Readings(Protocol):
 
     def window(self, endpoint: str, since_s: float) -> Sequence[StoredReading]:
         """Oldest first; the newest one is included even where it is older."""
+        ...
+
+    def stretch(self, endpoint: str, since_s: float) -> tuple[Reading, Reading] | None:
+        """First and last page of the newest stretch of own traffic: no sweep and no server start in between."""
         ...
 
     def identity(self, endpoint: EndpointConfig) -> tuple[Identity | None, str | None]:
@@ -48,6 +54,13 @@ class StoredReadings:
             newest = latest_reading(self.store, endpoint)
             return [newest] if newest is not None else []
         return found
+
+    def stretch(self, endpoint: str, since_s: float) -> tuple[Reading, Reading] | None:
+        spans = live_spans(self.store, endpoint, since_s, 1)
+        ends = (
+            [r.reading for at_s in spans[0] for r in load_readings(self.store, endpoint, at_s, at_s)] if spans else []
+        )
+        return (ends[0], ends[-1]) if len(ends) > 1 else None
 
     def identity(self, endpoint: EndpointConfig) -> tuple[Identity | None, str | None]:
         found = load_identity(self.store, endpoint.name)
@@ -73,6 +86,10 @@ class MemoryReadings:
     def window(self, endpoint: str, since_s: float) -> Sequence[StoredReading]:
         held = self._readings.get(endpoint, ())
         return [r for r in held if r.reading.at_s >= since_s] or list(held)[-1:]
+
+    def stretch(self, endpoint: str, since_s: float) -> tuple[Reading, Reading] | None:
+        good = [r.reading for r in self.window(endpoint, since_s) if r.reading.state is State.OK]
+        return (good[0], good[-1]) if len(good) > 1 else None
 
     def identity(self, endpoint: EndpointConfig) -> tuple[Identity | None, str | None]:
         identity = self._identities.get(endpoint.name)
@@ -103,6 +120,7 @@ def all_statuses(config: Config, store: Store | None, readings: Readings, now_s:
     """The status of every configured endpoint, in the file's order."""
     settings = live_settings(config)
     sweeps = sweeps_in_force(config, store, now_s) if store is not None else []
+    ended = sweeps_since(store, now_s - MIX_SPAN_S) if store is not None else []
     result: list[EndpointStatus] = []
     for endpoint in config.endpoint:
         pool = pool_of(endpoint)
@@ -119,12 +137,35 @@ def all_statuses(config: Config, store: Store | None, readings: Readings, now_s:
                     fingerprint=print_,
                     crossover=newest_crossover(store, pool, print_),
                     sweep_id=sweep_on(config, endpoint, sweeps, now_s),
+                    mix=_mix(readings, endpoint.name, held, _own_since_s(config, endpoint, ended, now_s)),
                 ),
                 settings,
                 now_s,
             )
         )
     return tuple(result)
+
+
+def _mix(readings: Readings, endpoint: str, held: Sequence[StoredReading], since_s: float) -> LiveMix | None:
+    """The live mix of the server that runs now; one that has just started has not shown its own yet."""
+    stretch = readings.stretch(endpoint, since_s)
+    newest = next((r.reading for r in reversed(held) if r.reading.state is State.OK), None)
+    if stretch is None or newest is None or (newest.at_s > stretch[1].at_s and restarted(stretch[1], newest)):
+        return None
+    return live_mix(*stretch)
+
+
+def _own_since_s(config: Config, endpoint: EndpointConfig, sweeps: Sequence[SweepRecord], now_s: float) -> float:
+    """Since when an endpoint has had nothing but its own traffic, as far back as the mix looks.
+
+    Readings say so themselves in a daemon's store; those that a viewer took for itself do not.
+    """
+    since_s = now_s - MIX_SPAN_S
+    settle_s = max((e.probe.settle_s for e in config.endpoint if e.probe is not None), default=0.0)
+    for sweep in sweeps:
+        if sweep.ended_at_s is not None and sweep_on(config, endpoint, [sweep], sweep.ended_at_s) is not None:
+            since_s = max(since_s, sweep.ended_at_s + settle_s)
+    return since_s
 
 
 def pool_live_arm(config: Config, pool: str) -> str | None:
