@@ -20,7 +20,7 @@ def completed(found: Crossover, cells: Sequence[Cell], arm_k: Mapping[str, int |
     engines = counts.pop() if len(counts) == 1 else None
     return replace(
         found,
-        latency=latency_crossovers(cells, found.baseline),
+        latency=latency_crossovers(cells, found),
         schedule=schedule_of(found, arm_k, engines),
         step_model=fit_step_model(cells),
         acceptance=_acceptance(cells),
