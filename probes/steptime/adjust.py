@@ -1,0 +1,117 @@
+"""An arm's verdict as of another acceptance and mix: the measured band, moved by what the step-time model says changed.
+
+The levels are the sweep's, only the change is the model's, and the band grows by how unsure that change is. Nothing is
+extrapolated over concurrency.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from probes.crossover.noise import Z_BAND
+from probes.crossover.ratio import GRID, Ratio
+from probes.crossover.verdict import judge
+from probes.steptime.cover import distance, nearest_mix
+from probes.steptime.shape import Floats
+from probes.steptime.shift import Shift, speedup_shift
+from probes.steptime.values import Mix, StepModel
+from probes.values import ArmVerdict, Crossover, Reason, Verdict
+
+UNMOVED = 1e-9
+"""Changes of a logarithm below this are none."""
+STRONG = 1.5
+"""Half width beyond which a sign counts for a verdict, over the 90% band's: Student's t at 98% over 90%, 10 df."""
+FARTHEST_MIX = math.log(4.0)
+"""A mix that is more than four times (in prompt or output tokens) away from all that were swept is not judged."""
+WIDEST_MIX = 0.12
+"""Half width (90%, log speedup) that the change of mix alone may add before the answer is withdrawn."""
+ACCEPTANCE_SLACK = 0.02
+"""An acceptance length may pass its limits, 1 and K + 1, by this much: counters are read while they move."""
+
+
+def adjusted(found: Crossover, arm: str, *, acceptance_length: float | None, mix: Mix | None) -> ArmVerdict:
+    """The verdict on `arm` at `acceptance_length` tokens per step and `mix`; None leaves what the sweep had.
+
+    The baseline moves with the mix. Unchanged traffic gives the sweep's verdict itself. `insufficient`, with a reason,
+    where the sweep has no model for the arm (`no_step_model`), where the acceptance is none that its K allows
+    (`acceptance_impossible`), or where the mix is too far from all that were swept (`mix_not_covered`).
+    KeyError where the sweep had no such arm.
+    """
+    measured = found.arms[arm]
+    model = found.step_model
+    if model is None or arm not in model.arms or found.baseline not in model.arms or len(measured.speedup) < 2:
+        text = f"There is no step-time model for {arm}: its cells do not tell how its speed follows the traffic."
+        return _withdrawn(measured, "no_step_model", text)
+    swept = model.arms[arm]
+    now = swept.acceptance_length if acceptance_length is None else acceptance_length
+    if not 1.0 - ACCEPTANCE_SLACK <= now <= swept.k + 1.0 + ACCEPTANCE_SLACK:
+        text = f"{now:.2f} tokens per step cannot be {arm}'s, which drafts {swept.k:.3g}: another K is running now."
+        return _withdrawn(measured, "acceptance_impossible", text)
+    if _unmoved(model, arm, found.baseline, now, mix):
+        return measured
+    ratio = _measured_ratio(found, arm)
+    shift = speedup_shift(model, arm, found.baseline, np.exp(ratio.log_x), np.array(now), mix)
+    if mix is not None:
+        gone = _uncovered(model, mix, shift)
+        if gone is not None:
+            return _withdrawn(measured, "mix_not_covered", gone)
+    half = np.hypot(ratio.half, Z_BAND * shift.sd)
+    moved = replace(ratio, value=ratio.value + shift.value, half=half, half_strong=STRONG * half)
+    verdict = judge(arm, found.baseline, moved)
+    return replace(verdict, capacity=measured.capacity, reasons=(_words(model, arm, now, mix), *verdict.reasons))
+
+
+def _unmoved(model: StepModel, arm: str, baseline: str, acceptance_length: float, mix: Mix | None) -> bool:
+    same = abs(math.log(acceptance_length / model.arms[arm].acceptance_length)) < UNMOVED
+    return same and (mix is None or all(mix == model.arms[name].mix for name in (arm, baseline)))
+
+
+def _measured_ratio(found: Crossover, arm: str) -> Ratio:
+    """The sweep's band on a fine grid; its stations are the points nearest to what either arm measured."""
+    band = found.arms[arm].speedup
+    points = np.log([point.concurrency for point in band])
+    value = np.log([point.ratio for point in band])
+    half = np.log([point.high / point.low for point in band]) / 2
+    grid = np.unique(np.concatenate([np.linspace(points[0], points[-1], GRID), points]))
+    wide = np.interp(grid, points, half)
+    return Ratio(grid, np.interp(grid, points, value), wide, STRONG * wide, points[_stations(found, arm, points)])
+
+
+def _stations(found: Crossover, arm: str, points: Floats) -> Floats:
+    knots = [math.log(s.concurrency) for name in (arm, found.baseline) for s in found.curves.get(name, ())]
+    inside = [knot for knot in knots if points[0] <= knot <= points[-1]]
+    nearest = {int(np.argmin(np.abs(points - knot))) for knot in inside} | {0, points.size - 1}
+    return np.array(sorted(nearest))
+
+
+def _uncovered(model: StepModel, mix: Mix, shift: Shift) -> str | None:
+    far = distance(model.mixes, mix) > FARTHEST_MIX
+    if not far and Z_BAND * float(np.median(shift.mix_sd)) <= WIDEST_MIX:
+        return None
+    near = nearest_mix(model.mixes, mix)
+    swept = "nothing" if near is None else _mix(near)
+    return (
+        f"Requests are {_mix(mix)} now, and the nearest that was swept is {swept}: too far to say where the crossover "
+        "is. Sweep with requests like today's."
+    )
+
+
+def _words(model: StepModel, arm: str, acceptance_length: float, mix: Mix | None) -> Reason:
+    swept = model.arms[arm]
+    parts = [f"at {acceptance_length:.2f} tokens per step ({swept.acceptance_length:.2f} when swept)"]
+    if mix is not None:
+        parts.append(f"requests of {_mix(mix)} ({_mix(swept.mix)} when swept)")
+    return Reason("as_of_now", f"Moved to today's traffic {' and '.join(parts)} by the fitted step times.")
+
+
+def _mix(mix: Mix) -> str:
+    return f"{mix.prompt_tokens:.0f} prompt and {mix.output_tokens:.0f} output tokens"
+
+
+def _withdrawn(measured: ArmVerdict, code: str, text: str) -> ArmVerdict:
+    return ArmVerdict(
+        measured.arm, Verdict.INSUFFICIENT, None, None, None, (), measured.capacity, (Reason(code, text),)
+    )
