@@ -34,3 +34,9 @@ def load_identity(store: Store, endpoint: str) -> tuple[Identity, str, float] | 
     if newest is None:
         return None
     return from_text(Identity, newest["body"]), newest["fingerprint"], newest["last_seen_s"]
+
+
+def fingerprints_shown(store: Store, endpoint: str) -> list[tuple[float, str]]:
+    """Every fingerprint the endpoint has shown with the instant from which it did, oldest first. Raises StoreError."""
+    sql = "SELECT first_seen_s, fingerprint FROM identities WHERE endpoint = ? ORDER BY first_seen_s, id"
+    return [(row["first_seen_s"], row["fingerprint"]) for row in store.rows(sql, (endpoint,))]

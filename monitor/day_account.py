@@ -1,0 +1,197 @@
+"""Adds up what speculation brought and cost over a stretch of stored traffic; pure, and open about what it cannot tell.
+
+Every minute is judged by one sweep's answer at its own concurrency. A sweep that is off is off alike at every load, so
+intervals add as if all minutes erred the same way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from monitor.account_values import DayAccount, EngineMinute, PerToken, Portion
+from monitor.day_arms import with_arms
+from monitor.live_arm import find_live_arm
+from monitor.state import place
+from monitor.values import CrossoverNow, LiveVerdict, Span, StoredCrossover
+from probes.crossover.arrival import ALONE
+from probes.crossover.estimate import speedup_at
+from probes.values import ArmVerdict, BandPoint, Crossover, Verdict
+
+IDLE = 0.01
+"""Requests in the system, as a mean, under which nobody was served."""
+NO_READING = "no reading"
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One minute with what the sweep says of it."""
+
+    minute: EngineMinute
+    verdict: LiveVerdict | None
+    """None: idle."""
+    reason: str
+    arm: str | None
+    speedup: BandPoint | None
+    """Of a speculative live arm."""
+
+
+def day_account(
+    minutes: Sequence[EngineMinute],
+    stored: StoredCrossover,
+    declared: str | None,
+    since_s: float,
+    until_s: float,
+    server_changes: Sequence[tuple[float, str]] = (),
+) -> DayAccount | None:
+    """The account of all engines from `since_s` to `until_s`; None without minutes.
+
+    `declared` is the live arm of the config. `server_changes` are the instants (ascending) from which the server showed
+    another fingerprint, with that fingerprint: minutes of any other than the sweep's are unknown.
+    """
+    if not minutes:
+        return None
+    judged = [_judge(m, stored, declared, server_changes) for m in minutes if not m.swept]
+    engines = len({m.engine for m in minutes})
+    missing_s = max(0.0, (until_s - since_s) * engines - sum(m.seconds for m in minutes))
+    total_s = sum(j.minute.seconds for j in judged) + missing_s
+    why: dict[str, float] = defaultdict(float)
+    for one in judged:
+        if one.verdict is LiveVerdict.UNKNOWN:
+            why[one.reason] += one.minute.seconds
+    if missing_s > 0.01 * total_s:
+        why[NO_READING] += missing_s
+    by = {verdict: [j for j in judged if j.verdict is verdict] for verdict in (*LiveVerdict, None)}
+    unknown = _portion(by[LiveVerdict.UNKNOWN], total_s)
+    busy = [(j.minute, j.arm) for j in judged if j.verdict is not None and j.arm is not None]
+    acceptance, measured = _acceptance(judged, stored.result)
+    account = DayAccount(
+        since_s=since_s,
+        until_s=until_s,
+        engines=engines,
+        baseline=stored.result.baseline,
+        above=_portion(by[LiveVerdict.ABOVE], total_s),
+        inside=_portion(by[LiveVerdict.INSIDE], total_s),
+        below=_portion(by[LiveVerdict.BELOW], total_s),
+        idle=_portion(by[None], total_s),
+        unknown=replace(
+            unknown,
+            seconds=unknown.seconds + missing_s,
+            share=(unknown.seconds + missing_s) / total_s if total_s else 0.0,
+        ),
+        unknown_why=tuple(sorted(why.items(), key=lambda item: -item[1])),
+        swept_s=sum(m.seconds for m in minutes if m.swept),
+        baseline_s=sum(j.minute.seconds for j in judged if j.arm == stored.result.baseline),
+        slower_above=_per_token(by[LiveVerdict.ABOVE]),
+        slower_below=_per_token(by[LiveVerdict.BELOW]),
+        tokens=_sum(j.minute.output_tokens for j in judged),
+        live_ms_per_token=_live_ms(j.minute for j in judged),
+        acceptance_length=acceptance,
+        acceptance_measured=measured,
+    )
+    return with_arms(account, busy, stored.result)
+
+
+def _judge(
+    minute: EngineMinute, stored: StoredCrossover, declared: str | None, changes: Sequence[tuple[float, str]]
+) -> _Judged:
+    shown = next((fingerprint for since_s, fingerprint in reversed(changes) if since_s <= minute.at_s), None)
+    if minute.concurrency is None:
+        return _Judged(minute, LiveVerdict.UNKNOWN, "the page does not say how many requests run or wait", None, None)
+    if minute.concurrency < IDLE:
+        return _Judged(minute, None, "", None, None)
+    if shown is not None and shown != stored.fingerprint:
+        return _Judged(
+            minute, LiveVerdict.UNKNOWN, f"the server was not what sweep {stored.sweep_id} measured", None, None
+        )
+    arm = find_live_arm(declared, stored, minute)
+    if arm.name is None:
+        return _Judged(minute, LiveVerdict.UNKNOWN, arm.reason, None, None)
+    found = stored.result
+    watched = arm.name if arm.name != found.baseline else _watched(found, declared)
+    verdict = found.arms.get(watched) if watched is not None else None
+    if verdict is None:
+        return _Judged(
+            minute, LiveVerdict.UNKNOWN, f"sweep {stored.sweep_id} has no result for {arm.name}", arm.name, None
+        )
+    placed, reason = place(minute.concurrency, _as_now(verdict, stored))
+    speedup = _speedup(verdict, minute.concurrency) if arm.name == watched else None
+    return _Judged(minute, placed, reason, arm.name, speedup)
+
+
+def _watched(found: Crossover, declared: str | None) -> str | None:
+    """The arm whose crossover counts while the baseline runs: the declared one, else the one that reaches furthest."""
+    if declared in found.arms:
+        return declared
+    reach = {
+        arm: math.inf if v.verdict is Verdict.ALWAYS_FASTER else v.crossover or 0.0 for arm, v in found.arms.items()
+    }
+    return max(sorted(reach), key=lambda arm: reach[arm], default=None)
+
+
+def _as_now(verdict: ArmVerdict, stored: StoredCrossover) -> CrossoverNow:
+    return CrossoverNow(
+        verdict.arm, verdict.verdict, verdict.crossover, verdict.low, verdict.high, 0.0, stored.sweep_id, False,
+        verdict.speedup,
+    )  # fmt: skip
+
+
+def _speedup(verdict: ArmVerdict, concurrency: float) -> BandPoint | None:
+    """The band at one load; one lighter than a single request is a single request with pauses."""
+    lowest = verdict.speedup[0].concurrency if verdict.speedup else math.inf
+    return speedup_at(verdict, max(concurrency, lowest) if lowest <= ALONE else concurrency)
+
+
+def _portion(judged: Sequence[_Judged], total_s: float) -> Portion:
+    seconds = sum(j.minute.seconds for j in judged)
+    return Portion(seconds, seconds / total_s if total_s else 0.0, _sum(j.minute.output_tokens for j in judged))
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    held = list(values)
+    return sum(v for v in held if v is not None) if None not in held else None
+
+
+def _per_token(judged: Sequence[_Judged]) -> PerToken | None:
+    """Mean of 1 / speedup - 1 in percent where speculation ran."""
+    ran = [j for j in judged if j.speedup is not None or not _off(j)]
+    priced = [(j.minute, j.speedup) for j in ran if j.speedup is not None]
+    if not priced:
+        return None
+    rows = [(m.seconds, m.output_tokens, [100 * (1 / r - 1) for r in (p.ratio, p.high, p.low)]) for m, p in priced]
+    tokens = [(made, values) for _, made, values in rows if made is not None]
+    counted = len(tokens) == len(rows) and sum(made for made, _ in tokens) > 0
+    return PerToken(
+        by_time=_mean([(seconds, values) for seconds, _, values in rows]),
+        by_token=_mean(tokens) if counted else None,
+        covered=sum(m.seconds for m, _ in priced) / sum(j.minute.seconds for j in ran),
+    )
+
+
+def _off(judged: _Judged) -> bool:
+    return judged.minute.speculation_configured is False
+
+
+def _mean(rows: Sequence[tuple[float, Sequence[float]]]) -> Span:
+    weight = sum(w for w, _ in rows)
+    value, low, high = (sum(w * values[i] for w, values in rows) / weight for i in range(3))
+    return Span(value, low, high)
+
+
+def _live_ms(minutes: Iterable[EngineMinute]) -> float | None:
+    counted = [m for m in minutes if m.concurrency is not None and m.output_tokens is not None]
+    tokens = sum(m.output_tokens or 0.0 for m in counted)
+    return 1000 * sum((m.concurrency or 0.0) * m.seconds for m in counted) / tokens if tokens else None
+
+
+def _acceptance(judged: Sequence[_Judged], found: Crossover) -> tuple[float | None, float | None]:
+    """Mean while it drafted, and the sweep's for the same arm."""
+    ran = [j for j in judged if j.minute.drafts]
+    drafts, accepted = _sum(j.minute.drafts for j in ran), _sum(j.minute.accepted for j in ran)
+    arms = {j.arm for j in ran}
+    return (
+        1 + accepted / drafts if drafts and accepted is not None else None,
+        found.acceptance.get(arms.pop() or "") if len(arms) == 1 else None,
+    )

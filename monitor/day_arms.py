@@ -1,0 +1,145 @@
+"""What every arm, and the best mix of them, would have done with a day's arrivals; pure.
+
+Time per token is that in the system, by Little's law: at one rate it goes with the concurrency
+(`probes/crossover/arrival.py`). Intervals add as in `day_account.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from monitor.account_values import ArmDay, DayAccount, EngineMinute
+from monitor.cost import SATURATED_SHARE
+from monitor.values import Span
+from probes.crossover.arrival import ALONE, Curve, curves_of, lead, same_rate
+from probes.values import BandPoint, Crossover
+
+ALIKE_COVER = 0.95
+"""Arms are compared over the day only where they cover about as much of it as the one that covers most."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Sums for one arm: request-seconds of the live arm and its own, and output at the same concurrency."""
+
+    live_s: float = 0.0
+    own_s: float = 0.0
+    low_s: float | None = 0.0
+    high_s: float | None = 0.0
+    seconds: float = 0.0
+    overload_s: float = 0.0
+    output: float = 0.0
+    more: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def add(self, minute: EngineMinute, live: Curve, arm: Curve) -> None:
+        load = minute.concurrency or 0.0
+        there = same_rate(live, arm, load)
+        if there.concurrency is None:
+            self.overload_s += minute.seconds if there.overload else 0.0
+        else:
+            self.seconds += minute.seconds
+            self.live_s += load * minute.seconds
+            self.own_s += there.concurrency * minute.seconds
+            self.low_s = _plus(self.low_s, there.low, minute.seconds)
+            self.high_s = _plus(self.high_s, there.high, minute.seconds)
+        point = lead(arm, live, load) if arm is not live else BandPoint(load, 1.0, 1.0, 1.0)
+        made = live.at(math.log(load))
+        if point is not None and made is not None:
+            weight = math.exp(made[0]) * minute.seconds
+            self.output += weight
+            gains = (point.ratio - 1, point.low - 1, point.high - 1)
+            self.more = (
+                self.more[0] + weight * gains[0], self.more[1] + weight * gains[1], self.more[2] + weight * gains[2],
+            )  # fmt: skip
+
+    def day(self, arm: str, busy_s: float, live_ms: float | None) -> ArmDay:
+        ratio = None
+        if self.live_s:
+            low, high = (edge / self.live_s if edge is not None else None for edge in (self.low_s, self.high_s))
+            ratio = Span(self.own_s / self.live_s, low, high)
+        return ArmDay(
+            arm=arm,
+            time_per_token=ratio,
+            ms_per_token=_times(ratio, live_ms) if ratio is not None and live_ms is not None else None,
+            capacity_pct=Span(*(100 * more / self.output for more in self.more)) if self.output else None,
+            covered=self.seconds / busy_s if busy_s else 0.0,
+            overload_s=self.overload_s,
+        )
+
+
+def _plus(total: float | None, edge: float | None, seconds: float) -> float | None:
+    return total + edge * seconds if total is not None and edge is not None else None
+
+
+def _times(span: Span, factor: float) -> Span:
+    low, high = (edge * factor if edge is not None else None for edge in (span.low, span.high))
+    return Span(span.value * factor, low, high)
+
+
+def with_arms(account: DayAccount, busy: Sequence[tuple[EngineMinute, str]], found: Crossover) -> DayAccount:
+    """Every arm over the busy minutes (each with its live arm), the best of them, the best mix, what was lost."""
+    curves = curves_of(found.curves)
+    held = [(minute, arm) for minute, arm in busy if arm in curves]
+    busy_s = sum(minute.seconds for minute, _ in busy)
+    tallies: dict[str, _Tally] = {arm: _Tally() for arm in curves}
+    routed, routed_s = _Tally(), defaultdict[str, float](float)
+    for minute, live in held:
+        for arm, tally in tallies.items():
+            tally.add(minute, curves[live], curves[arm])
+        best = _best(found, curves, live, minute.concurrency or 0.0)
+        routed.add(minute, curves[live], curves[best])
+        routed_s[best] += minute.seconds
+    names = sorted(curves, key=lambda arm: (arm != found.baseline, arm))
+    days = [tallies[arm].day(arm, busy_s, account.live_ms_per_token) for arm in names] if held else []
+    waits = [m.waiting_share for m, _ in held]
+    return replace(
+        account,
+        arms=tuple(days),
+        best_static=_best_static(days),
+        routed=routed.day("routed", busy_s, account.live_ms_per_token) if held else None,
+        routed_s=dict(routed_s),
+        saturated_s=sum(m.seconds for m, _ in held if _saturated(m)) if None not in waits else None,
+        lost_tokens=_lost(found, curves, held),
+    )
+
+
+def _best(found: Crossover, curves: Mapping[str, Curve], live: str, load: float) -> str:
+    """The arm that the sweep names best at this load and that could carry it; else the live one."""
+    lowest = found.best[0].start if found.best else math.inf
+    at = max(load, lowest) if lowest <= ALONE else load
+    named = next((b.arm for b in found.best if b.start <= at <= b.end), live)
+    if named not in curves or same_rate(curves[live], curves[named], load).concurrency is None:
+        return live
+    return named
+
+
+def _best_static(days: Sequence[ArmDay]) -> str | None:
+    most = max((day.covered for day in days), default=0.0)
+    fit = [
+        (day.time_per_token.value, day.arm)
+        for day in days
+        if day.time_per_token is not None and not day.overload_s and day.covered >= ALIKE_COVER * most
+    ]
+    return min(fit)[1] if fit else None
+
+
+def _saturated(minute: EngineMinute) -> bool:
+    return minute.waiting_share is not None and minute.waiting_share >= SATURATED_SHARE
+
+
+def _lost(found: Crossover, curves: Mapping[str, Curve], held: Sequence[tuple[EngineMinute, str]]) -> Span | None:
+    """Over saturated minutes: live output times the best arm's lead over the live arm there."""
+    rows = []
+    for minute, live in held:
+        if not _saturated(minute) or minute.output_tokens is None or minute.concurrency is None:
+            continue
+        named = next((b.arm for b in found.best if b.start <= minute.concurrency <= b.end), live)
+        if named == live or named not in curves:
+            rows.append((0.0, 0.0, 0.0))
+        elif (point := lead(curves[named], curves[live], minute.concurrency)) is not None:
+            made = minute.output_tokens
+            rows.append((made * (point.ratio - 1), made * (point.low - 1), made * (point.high - 1)))
+    return Span(*(sum(row[i] for row in rows) for i in range(3))) if rows else None
