@@ -146,15 +146,21 @@ def _range(field: _Field, arm: int, sure: bool, curve: Curve, end: float) -> Bes
         start=start,
         end=end,
         arm=field.names[arm],
-        margin_pct=_pct(np.median(margin)),
+        margin_pct=pct(np.median(margin)),
         confident=sure,
         over=tuple(field.names[i] for i in named),
-        low_pct=_pct(margin.min()),
-        high_pct=_pct(margin.max()),
-        noise_pct=_pct(np.median(half)),
+        low_pct=pct(margin.min()),
+        high_pct=pct(margin.max()),
+        noise_pct=pct(np.median(half)),
         limited_above=edge if edge is not None and start <= edge < end else None,
     )
 
 
-def _pct(log_ratio: float | Floats) -> float:
+def pct(log_ratio: float | Floats) -> float:
+    """A logarithm of a ratio as percent more."""
     return 100 * float(np.expm1(np.clip(log_ratio, -UNBOUNDED, UNBOUNDED)))
+
+
+def short(concurrency: float) -> str:
+    """An edge of a range in words: no finer than where rungs were measured."""
+    return f"{concurrency:.2g}" if concurrency < 10 else f"{concurrency:.0f}"

@@ -1,4 +1,4 @@
-"""A schedule as JSON: its steps as vLLM takes them, and whether anything has measured it."""
+"""A schedule as JSON: its steps as each engine takes them, and whether anything has measured it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,31 @@ from typing import Any
 from probes.values import Reason, Schedule, ScheduleStep
 
 
+def vllm_value(schedule: Schedule) -> list[list[int]]:
+    """What `num_speculative_tokens_per_batch_size` takes: rows of first size, last size, K."""
+    return [[step.start, step.end, step.k] for step in schedule.steps]
+
+
+def sglang_value(schedule: Schedule) -> dict[str, dict[str, list[int]]]:
+    """What the file of `--speculative-adaptive-config` takes: candidate steps by the size from which they hold.
+
+    With one candidate each there is nothing left to adapt, so that the steps follow the batch alone. SGLang rounds
+    the size up to its next CUDA graph before it looks.
+    """
+    return {str(step.start): {"candidate_steps": [step.k]} for step in schedule.steps}
+
+
+def largest_k(schedule: Schedule) -> int:
+    """The K that the server has to be started with; no step may be longer."""
+    return max(step.k for step in schedule.steps)
+
+
 def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
-    """`value` is what vLLM's `num_speculative_tokens_per_batch_size` takes: rows of first size, last size, K."""
+    """`value` is vLLM's; `measured` only where an arm of the sweep ran these very steps."""
     return {
-        "value": [[step.start, step.end, step.k] for step in schedule.steps],
+        "value": vllm_value(schedule),
+        "num_speculative_tokens": largest_k(schedule),
+        "sglang": sglang_value(schedule),
         "arms": [step.arm for step in schedule.steps],
         "measured": schedule.measured_as is not None,
         "measured_as": schedule.measured_as,

@@ -5,23 +5,26 @@ Results from elsewhere, which are throughput alone, do without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from probes.crossover.latency import latency_crossovers
-from probes.crossover.schedule import schedule_of
+from probes.crossover.with_schedule import with_schedule
 from probes.steptime.fit import fit_step_model
 from probes.values import Cell, Crossover
 
 
-def completed(found: Crossover, cells: Sequence[Cell], arm_k: Mapping[str, int | None]) -> Crossover:
-    """`found` with all of that. `arm_k` is the configured K by arm, None without speculation."""
-    counts = {cell.engine_count for cell in cells if cell.valid}
-    engines = counts.pop() if len(counts) == 1 else None
+def completed(
+    found: Crossover, cells: Sequence[Cell], arm_k: Mapping[str, int | None], dynamic: Collection[str] = ()
+) -> Crossover:
+    """`found` with all of that.
+
+    `arm_k` is the configured K by arm, None without speculation; `dynamic` names the arms that are said to change
+    theirs with the load.
+    """
     return replace(
-        found,
+        with_schedule(found, cells, arm_k, dynamic),
         latency=latency_crossovers(cells, found),
-        schedule=schedule_of(found, arm_k, engines),
         step_model=fit_step_model(cells),
         acceptance=_acceptance(cells),
     )

@@ -1,0 +1,108 @@
+"""What arms ran that change their draft length with the load, and how they fare against the static ones; pure.
+
+A schedule that was never an arm is not judged here, nor is one built (`schedule.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+
+from probes.crossover.best import K_APART, pct, short
+from probes.crossover.cells import effective_k
+from probes.crossover.curves import Curve
+from probes.crossover.ratio import ratio_on
+from probes.values import BestRange, Cell, Reason, ScheduleStep
+
+EDGE_SHARE = 0.15
+"""A rung this close to where a schedule switches runs some steps on either side: its mean K proves nothing."""
+POINTS = 24
+"""Points per range at which two arms are compared."""
+
+
+def k_by_rung(cells: Sequence[Cell], arm: str) -> list[tuple[float, float]]:
+    """One arm's concurrency and draft tokens per step, by rung; empty where its counters do not tell."""
+    rungs: dict[int, list[tuple[float, float]]] = {}
+    for cell in cells:
+        k = effective_k(cell)
+        if cell.valid and cell.arm == arm and k is not None and cell.concurrency is not None:
+            rungs.setdefault(cell.rung, []).append((cell.concurrency, k))
+    return sorted((fmean(x for x, _ in rung), fmean(k for _, k in rung)) for rung in rungs.values())
+
+
+def dynamic_arms(cells: Sequence[Cell], declared: Collection[str]) -> tuple[str, ...]:
+    """Arms whose K changes with the load: those said to, and those whose counters show it."""
+    arms = dict.fromkeys(cell.arm for cell in cells if cell.valid)
+    return tuple(arm for arm in arms if arm in declared or _changes(k_by_rung(cells, arm)))
+
+
+def _changes(rungs: Sequence[tuple[float, float]]) -> bool:
+    lengths = [k for _, k in rungs]
+    return bool(lengths) and max(lengths) - min(lengths) > K_APART
+
+
+def ran_these(rungs: Sequence[tuple[float, float]], steps: Sequence[ScheduleStep]) -> bool:
+    """Whether an arm with these draft lengths by rung ran these very steps, as far as its rungs can show.
+
+    At least two steps must be seen, and every rung away from a switch must have drafted what its step says.
+    """
+    edges = [step.start - 0.5 for step in steps[1:]]
+    seen: set[int] = set()
+    for x, k in rungs:
+        step = next((one for one in steps if x < one.end + 0.5), None)
+        if step is None or any(abs(x - edge) <= EDGE_SHARE * edge for edge in edges):
+            continue
+        if abs(k - step.k) > K_APART:
+            return False
+        seen.add(step.k)
+    return len(seen) > 1
+
+
+def against_static(arm: str, curves: Mapping[str, Curve], best: Sequence[BestRange]) -> list[Reason]:
+    """An arm with changing K beside every static one, range by range; where it loses to the best, that comes first."""
+    rows = [row for one in _joined(best) if (row := _in_range(arm, curves, one)) is not None]
+    lost = [text for code, text in rows if code == "schedule_loses"]
+    reasons = [Reason(code, text) for code, text in rows]
+    if lost:
+        where = "at every load" if len(lost) == len(rows) else f"on {len(lost)} of {len(rows)} stretches"
+        text = f"{arm} was measured and loses to the best arm with a fixed draft length {where}: do not use it there."
+        return [Reason("schedule_lost", text), *reasons]
+    return reasons
+
+
+def _joined(best: Sequence[BestRange]) -> list[BestRange]:
+    """Neighbours of one arm as one range, whether or not its lead is clear on both."""
+    joined: list[BestRange] = []
+    for one in best:
+        if joined and joined[-1].arm == one.arm and joined[-1].end == one.start:
+            joined[-1] = replace(joined[-1], end=one.end)
+        else:
+            joined.append(one)
+    return joined
+
+
+def _in_range(arm: str, curves: Mapping[str, Curve], one: BestRange) -> tuple[str, str] | None:
+    leads: dict[str, tuple[float, float]] = {}
+    for name, other in curves.items():
+        curve = curves[arm]
+        low = max(np.log(one.start), curve.log_x[0], other.log_x[0])
+        high = min(np.log(one.end), curve.log_x[-1], other.log_x[-1])
+        if name != arm and low < high:
+            ratio = ratio_on(curve, other, np.linspace(low, high, POINTS))
+            leads[name] = float(np.median(ratio.value)), float(np.median(ratio.half))
+    if one.arm not in leads:
+        return None
+    words = [_words(name, *leads[name]) for name in sorted(leads, key=lambda name: (name != one.arm, name))]
+    lead, half = leads[one.arm]
+    code = "schedule_loses" if lead < -half else "schedule_wins" if lead > half else "schedule_even"
+    return code, f"From {short(one.start)} to {short(one.end)} {arm} is {', '.join(words)}."
+
+
+def _words(name: str, lead: float, half: float) -> str:
+    if abs(lead) <= half:
+        return f"even with {name}"
+    low, high = sorted((abs(pct(lead - half)), abs(pct(lead + half))))
+    return f"{abs(pct(lead)):.0f}% {'faster' if lead > 0 else 'slower'} than {name} [{low:.0f}, {high:.0f}]"
