@@ -99,8 +99,8 @@ def with_arms(account: DayAccount, busy: Sequence[tuple[EngineMinute, str]], fou
         account,
         arms=tuple(days),
         best_static=_best_static(days),
-        routed=routed.day("routed", busy_s, account.live_ms_per_token) if held else None,
-        routed_s=dict(routed_s),
+        routed=routed.day("routed", busy_s, account.live_ms_per_token) if held and found.best else None,
+        routed_s=dict(routed_s) if found.best else {},
         saturated_s=sum(m.seconds for m, _ in held if _saturated(m)) if None not in waits else None,
         lost_tokens=_lost(found, curves, held),
     )

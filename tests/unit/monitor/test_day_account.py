@@ -1,0 +1,203 @@
+"""A day's account: what speculation brought and cost, and what other arms would have done with the same arrivals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from monitor.account_values import DayAccount, EngineMinute
+from monitor.day_account import NO_READING, day_account
+from monitor.values import StoredCrossover
+from probes.values import BestRange, CurveSample
+from tests.support.readings import crossing, stored
+
+RUNGS = (1, 8, 16, 24, 32, 64)
+OFF = (100.0, 800.0, 1500.0, 2000.0, 2400.0, 3200.0)
+K3 = (1.9, 1.5, 1.15, 1.0, 0.9, 0.8)
+PRINT = "f" * 12
+
+
+def samples(tok_s: Sequence[float], half: float = 0.03) -> tuple[CurveSample, ...]:
+    return tuple(CurveSample(x, y, y * math.exp(-half), y * math.exp(half)) for x, y in zip(RUNGS, tok_s, strict=True))
+
+
+def measured() -> StoredCrossover:
+    """k3 crosses off at 24 [20, 29]."""
+    held = stored(crossing(), fingerprint=PRINT)
+    curves = {"off": samples(OFF), "k3": samples([y * r for y, r in zip(OFF, K3, strict=True)])}
+    best = (BestRange(1, 22, "k3", 40.0, True), BestRange(22, 64, "off", 15.0, True))
+    return replace(held, result=replace(held.result, curves=curves, best=best, acceptance={"k3": 2.6}))
+
+
+def a_minute(index: int, concurrency: float | None, tokens: float | None = 6000.0, **fields: Any) -> EngineMinute:
+    plain: dict[str, Any] = {
+        "engine": "0", "seconds": 60.0, "waiting_share": 0.0, "speculation_configured": True, "k": 3, "drafts": 1000.0,
+        "accepted": 1600.0, "swept": False,
+    }  # fmt: skip
+    return EngineMinute(at_s=60.0 * index + 30, concurrency=concurrency, output_tokens=tokens, **{**plain, **fields})
+
+
+def account(*minutes: EngineMinute, held: StoredCrossover | None = None, until_s: float | None = None) -> DayAccount:
+    end_s = until_s if until_s is not None else max(m.at_s for m in minutes) + 30
+    found = day_account(minutes, held or measured(), "k3", 0.0, end_s)
+    assert found is not None
+    return found
+
+
+def test_every_second_is_somewhere() -> None:
+    seen = account(a_minute(0, 8.0), a_minute(1, 32.0), a_minute(2, 25.0), a_minute(3, 0.0), until_s=300.0)
+    shares = [p.share for p in (seen.above, seen.inside, seen.below, seen.idle, seen.unknown)]
+    assert shares == pytest.approx([0.2] * 5)
+    assert seen.unknown_why == ((NO_READING, 60.0),)
+
+
+def test_slowdown_and_gain_are_weighted_by_time_and_by_tokens() -> None:
+    seen = account(a_minute(0, 32.0, tokens=1000.0), a_minute(1, 64.0, tokens=3000.0), a_minute(2, 8.0))
+    assert seen.slower_above is not None
+    one, two = 100 * (1 / 0.9 - 1), 100 * (1 / 0.8 - 1)
+    assert seen.slower_above.by_time.value == pytest.approx((one + two) / 2)
+    assert seen.slower_above.by_token is not None
+    assert seen.slower_above.by_token.value == pytest.approx((one + 3 * two) / 4)
+    assert seen.slower_above.by_time.low == pytest.approx((100 * (1 / 0.94 - 1) + 100 * (1 / 0.84 - 1)) / 2)
+    assert seen.slower_below is not None
+    assert seen.slower_below.by_time.value == pytest.approx(100 * (1 / 1.5 - 1))
+
+
+def test_a_load_beyond_the_ladder_is_above_but_not_priced() -> None:
+    seen = account(a_minute(0, 32.0), a_minute(1, 100.0))
+    assert seen.above.seconds == 120.0
+    assert seen.slower_above is not None
+    assert seen.slower_above.covered == 0.5
+    assert seen.slower_above.by_time.value == pytest.approx(100 * (1 / 0.9 - 1))
+
+
+def test_the_same_arrivals_on_another_arm() -> None:
+    seen = account(a_minute(0, 32.0))
+    off, k3 = seen.arms
+    assert (off.arm, k3.arm) == ("off", "k3")
+    assert off.time_per_token is not None
+    there = 24 * (32 / 24) ** (math.log(2160 / 2000) / math.log(2400 / 2000))
+    assert off.time_per_token.value == pytest.approx(there / 32)
+    assert seen.live_ms_per_token == pytest.approx(1000 * 32 * 60 / 6000)
+    assert off.ms_per_token is not None
+    assert off.ms_per_token.value == pytest.approx(320 * there / 32)
+    assert off.capacity_pct is not None
+    assert off.capacity_pct.value == pytest.approx(100 * (1 / 0.9 - 1))
+    assert k3.time_per_token is not None
+    assert (k3.time_per_token.value, k3.time_per_token.low, k3.time_per_token.high) == (1.0, 1.0, 1.0)
+    assert seen.best_static == "off"
+
+
+def test_the_best_mix_beats_the_best_static_arm_on_a_day_of_both_loads() -> None:
+    seen = account(*(a_minute(n, 8.0 if n % 2 else 40.0) for n in range(20)))
+    assert seen.routed is not None
+    assert seen.routed.time_per_token is not None
+    statics = [day.time_per_token.value for day in seen.arms if day.time_per_token is not None]
+    assert len(statics) == 2
+    assert seen.routed.time_per_token.value < min(statics)
+    assert seen.routed_s == {"off": 600.0, "k3": 600.0}
+
+
+def test_an_arm_that_could_not_have_carried_the_day_is_not_the_best() -> None:
+    held = measured()
+    weak = {**held.result.curves, "off": samples([min(y, 1000.0) for y in OFF])}
+    seen = account(a_minute(0, 2.0), a_minute(1, 32.0), held=replace(held, result=replace(held.result, curves=weak)))
+    assert seen.arms[0].overload_s == 60.0
+    assert seen.best_static == "k3"
+    assert seen.routed_s == {"k3": 120.0}, "a mix does not send load where it cannot be carried"
+
+
+def test_light_traffic_is_judged_as_one_request_with_pauses() -> None:
+    seen = account(a_minute(0, 0.3))
+    assert seen.below.seconds == 60.0
+    assert seen.slower_below is not None
+    assert seen.slower_below.by_time.value == pytest.approx(100 * (1 / 1.9 - 1))
+    assert seen.arms[0].time_per_token is not None
+    assert seen.arms[0].time_per_token.value == pytest.approx(1.9)
+    assert seen.routed_s == {"k3": 60.0}
+
+
+def test_tokens_are_lost_only_in_saturated_minutes() -> None:
+    quiet = account(a_minute(0, 32.0))
+    assert quiet.lost_tokens is None
+    assert quiet.saturated_s == 0.0
+    seen = account(a_minute(0, 32.0, waiting_share=0.9), a_minute(1, 32.0, waiting_share=0.2))
+    assert seen.saturated_s == 60.0
+    assert seen.lost_tokens is not None
+    assert seen.lost_tokens.value == pytest.approx(6000.0 * (1 / 0.9 - 1))
+    assert account(a_minute(0, 8.0, waiting_share=None)).saturated_s is None
+
+
+def test_minutes_of_the_baseline_neither_cost_nor_gain() -> None:
+    off: dict[str, Any] = {"speculation_configured": False, "k": None, "drafts": None, "accepted": None}
+    seen = account(a_minute(0, 32.0, **off), a_minute(1, 8.0, **off))
+    assert seen.baseline_s == 120.0
+    assert (seen.above.seconds, seen.below.seconds) == (60.0, 60.0)
+    assert seen.slower_above is None
+    assert seen.slower_below is None
+    k3 = seen.arms[1]
+    assert k3.time_per_token is not None
+    assert k3.time_per_token.value != 1.0
+
+
+def test_sweeps_are_not_traffic() -> None:
+    seen = account(a_minute(0, 8.0), a_minute(1, 64.0, swept=True))
+    assert seen.below.share == 1.0
+    assert seen.above.seconds == 0.0
+    assert seen.swept_s == 60.0
+
+
+def test_another_server_is_not_judged_by_this_sweep() -> None:
+    minutes = [a_minute(n, 32.0) for n in range(4)]
+    changes = [(-500.0, "0" * 12), (120.0, PRINT)]
+    seen = day_account(minutes, measured(), "k3", 0.0, 240.0, changes)
+    assert seen is not None
+    assert (seen.above.seconds, seen.unknown.seconds) == (120.0, 120.0)
+    assert seen.unknown_why == (("the server was not what sweep 7 measured", 120.0),)
+
+
+def test_what_a_page_does_not_tell_is_unknown() -> None:
+    seen = account(a_minute(0, None), a_minute(1, 8.0, tokens=None), a_minute(2, 8.0, drafts=0.0))
+    assert seen.unknown.seconds == 120.0
+    assert seen.tokens is None
+    assert seen.slower_below is not None
+    assert seen.slower_below.by_token is None
+    assert {why.split(",")[0] for why, _ in seen.unknown_why} == {
+        "k3 is declared",
+        "the page does not say how many requests run or wait",
+    }
+
+
+def test_engines_are_judged_one_by_one() -> None:
+    seen = account(a_minute(0, 8.0), a_minute(0, 40.0, engine="1"))
+    assert seen.engines == 2
+    assert (seen.above.share, seen.below.share) == (0.5, 0.5)
+
+
+def test_acceptance_of_the_day_stands_beside_the_sweeps() -> None:
+    seen = account(a_minute(0, 8.0), a_minute(1, 8.0, drafts=3000.0, accepted=3600.0))
+    assert seen.acceptance_length == pytest.approx(1 + 5200 / 4000)
+    assert seen.acceptance_measured == 2.6
+
+
+def test_an_edge_that_the_ladder_does_not_close_stays_open_over_the_day() -> None:
+    held = measured()
+    level = {**held.result.curves, "off": samples([100, 800, 1500, 2000, 2150, 2200])}
+    seen = account(a_minute(0, 32.0), held=replace(held, result=replace(held.result, curves=level)))
+    assert seen.arms[0].time_per_token is not None
+    assert seen.arms[0].time_per_token.high is None
+    assert seen.arms[0].time_per_token.low is not None
+
+
+def test_without_minutes_or_curves_nothing_is_made_up() -> None:
+    assert day_account([], measured(), "k3", 0.0, 60.0) is None
+    seen = account(a_minute(0, 32.0), held=stored(fingerprint=PRINT))
+    assert seen.slower_above is not None
+    assert seen.arms == ()
+    assert seen.routed is None
+    assert seen.best_static is None
+    assert seen.lost_tokens is None
