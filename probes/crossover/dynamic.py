@@ -14,11 +14,12 @@ import numpy as np
 from probes.crossover.best import K_APART, pct, short
 from probes.crossover.cells import effective_k
 from probes.crossover.curves import Curve
-from probes.crossover.ratio import ratio_on
+from probes.crossover.ratio import Ratio, ratio_on
 from probes.values import BestRange, Cell, Reason, ScheduleStep
 
 EDGE_SHARE = 0.15
 """A rung this close to where a schedule switches runs some steps on either side: its mean K proves nothing."""
+LOSES = "schedule_loses"
 POINTS = 24
 """Points per range at which two arms are compared."""
 
@@ -63,12 +64,12 @@ def ran_these(rungs: Sequence[tuple[float, float]], steps: Sequence[ScheduleStep
 
 def against_static(arm: str, curves: Mapping[str, Curve], best: Sequence[BestRange]) -> list[Reason]:
     """An arm with changing K beside every static one, range by range; where it loses to the best, that comes first."""
-    rows = [row for one in _joined(best) if (row := _in_range(arm, curves, one)) is not None]
-    lost = [text for code, text in rows if code == "schedule_loses"]
-    reasons = [Reason(code, text) for code, text in rows]
+    seen = [(one, reason) for one in _joined(best) if (reason := _in_range(arm, curves, one)) is not None]
+    lost = [_span(one) for one, reason in seen if reason.code == LOSES]
+    reasons = [reason for _, reason in seen]
     if lost:
-        where = "at every load" if len(lost) == len(rows) else f"on {len(lost)} of {len(rows)} stretches"
-        text = f"{arm} was measured and loses to the best arm with a fixed draft length {where}: do not use it there."
+        where = "at every load" if len(lost) == len(seen) else f"from {' and from '.join(lost)}"
+        text = f"{arm} changes its draft length with the load, and it loses to the best arm of fixed length {where}."
         return [Reason("schedule_lost", text), *reasons]
     return reasons
 
@@ -84,25 +85,35 @@ def _joined(best: Sequence[BestRange]) -> list[BestRange]:
     return joined
 
 
-def _in_range(arm: str, curves: Mapping[str, Curve], one: BestRange) -> tuple[str, str] | None:
-    leads: dict[str, tuple[float, float]] = {}
+def _in_range(arm: str, curves: Mapping[str, Curve], one: BestRange) -> Reason | None:
+    leads: dict[str, Ratio] = {}
     for name, other in curves.items():
         curve = curves[arm]
         low = max(np.log(one.start), curve.log_x[0], other.log_x[0])
         high = min(np.log(one.end), curve.log_x[-1], other.log_x[-1])
         if name != arm and low < high:
-            ratio = ratio_on(curve, other, np.linspace(low, high, POINTS))
-            leads[name] = float(np.median(ratio.value)), float(np.median(ratio.half))
+            leads[name] = ratio_on(curve, other, np.linspace(low, high, POINTS))
     if one.arm not in leads:
         return None
-    words = [_words(name, *leads[name]) for name in sorted(leads, key=lambda name: (name != one.arm, name))]
-    lead, half = leads[one.arm]
-    code = "schedule_loses" if lead < -half else "schedule_wins" if lead > half else "schedule_even"
-    return code, f"From {short(one.start)} to {short(one.end)} {arm} is {', '.join(words)}."
+    names = sorted(leads, key=lambda name: (name != one.arm, name))
+    text = f"From {_span(one)} {arm} is {', '.join(_words(n, leads[n]) for n in names)}."
+    lead = leads[one.arm]
+    if np.any(lead.value < -lead.half_strong):
+        return Reason(LOSES, text)
+    return Reason("schedule_wins" if np.median(lead.value - lead.half) > 0 else "schedule_even", text)
 
 
-def _words(name: str, lead: float, half: float) -> str:
-    if abs(lead) <= half:
+def _span(one: BestRange) -> str:
+    return f"{short(one.start)} to {short(one.end)}"
+
+
+def _words(name: str, lead: Ratio) -> str:
+    """The lead over one arm across a range, from its lower end to its upper one where that makes a difference."""
+    if np.all(np.abs(lead.value) <= lead.half):
         return f"even with {name}"
-    low, high = sorted((abs(pct(lead - half)), abs(pct(lead + half))))
-    return f"{abs(pct(lead)):.0f}% {'faster' if lead > 0 else 'slower'} than {name} [{low:.0f}, {high:.0f}]"
+    ends = [f"{abs(v):.0f}% {'faster' if v > 0 else 'slower'}" for v in (pct(lead.value.max()), pct(lead.value.min()))]
+    if ends[0] == ends[1]:
+        return f"{ends[0]} than {name}"
+    if ends[0].split()[1] == ends[1].split()[1]:
+        ends[0] = ends[0].split()[0]
+    return f"{ends[0]} to {ends[1]} than {name}"

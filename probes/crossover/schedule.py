@@ -125,7 +125,9 @@ def _uncovered(best: Sequence[BestRange], steps: Sequence[ScheduleStep]) -> list
         reasons.append(Reason("below_measured", text))
     for one, after in pairwise(best):
         if after.start > 1.05 * one.end:
-            text = f"From {short(one.end)} to {short(after.start)} no two arms were compared; K of {one.arm} is carried on."
+            text = (
+                f"From {short(one.end)} to {short(after.start)} no two arms were compared; there {one.arm}'s K goes on."
+            )
             reasons.append(Reason("between_measured", text))
     text = f"Above {last}, the highest concurrency compared, the engine goes on with K = {steps[-1].k}, unmeasured."
     reasons.append(Reason("above_measured", text))
