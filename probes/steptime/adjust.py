@@ -43,8 +43,8 @@ def adjusted(
     """The verdict on `arm` at `acceptance_length` tokens per step and `mix`; None leaves what the sweep had.
 
     `acceptance_half` is the half width of the 90% interval of that length's logarithm: a speedup moves by at most as
-    much. The baseline moves with the mix. Unchanged traffic gives the sweep's verdict itself. `insufficient`, with a reason,
-    where the sweep has no model for the arm (`no_step_model`), where the acceptance is none that its K allows
+    much. The baseline moves with the mix. Unchanged traffic gives the sweep's verdict itself. `insufficient`, with a
+    reason, where the sweep has no model for the arm (`no_step_model`), where the acceptance is none that its K allows
     (`acceptance_impossible`), or where the mix is too far from all that were swept (`mix_not_covered`).
     KeyError where the sweep had no such arm.
     """

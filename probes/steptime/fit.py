@@ -11,7 +11,7 @@ import numpy as np
 
 from probes.steptime.observations import Observations, observe
 from probes.steptime.prior import prior
-from probes.steptime.shape import ENTRY_STEPS, NAMES, Floats, decode_steps, output_tok_s
+from probes.steptime.shape import NAMES, Floats, decode_steps, life_steps, output_tok_s
 from probes.steptime.values import StepModel
 from probes.values import Cell
 
@@ -24,6 +24,8 @@ MISFIT_SIGMA = 0.02
 MISFIT_OCTAVES = 1.5
 """Concurrencies closer than this share that error. Taken for noise of each cell, it would pull terms that hardly show,
 as a prompt token's, far from what is plausible, and the errors of all terms would come out too small."""
+LIFE_SIGMA = 0.02
+"""Relative error of the steps in a request's life as counted: the server's speed cancels, Little's law does not."""
 MAX_RMS = 0.06
 """A fit that misses its own cells by more than this describes another kind of server (70 real cells: 2%)."""
 ROUNDS = 60
@@ -54,7 +56,7 @@ def fit_step_model(cells: Sequence[Cell], earlier: Sequence[Sequence[Cell]] = ()
 
     def errors(log_values: Floats) -> Floats:
         own = whiten @ (log_y - np.log(output_tok_s(log_values, seen.load)))
-        return np.concatenate([own, right - rows @ log_values])
+        return np.concatenate([own, _life_errors(log_values, seen), right - rows @ log_values])
 
     found = _search(errors, np.asarray(np.linalg.solve(rows, right), dtype=np.float64))
     if found is None:
@@ -75,6 +77,14 @@ def fit_step_model(cells: Sequence[Cell], earlier: Sequence[Sequence[Cell]] = ()
     )
 
 
+def _life_errors(log_values: Floats, seen: Observations) -> Floats:
+    """Steps in a request's life, formula against count: x O / (tok/s x seconds of a step) by Little's law."""
+    load = seen.load
+    counted = load.concurrency * load.output_tokens / (seen.tok_s * seen.step_s)
+    errors = np.log(life_steps(log_values, load) / counted) / LIFE_SIGMA
+    return np.asarray(errors[np.isfinite(errors)], dtype=np.float64)
+
+
 def _scatter(whitened: Floats) -> float:
     """Mean square of the whitened errors, where they are larger than allowed for; else 1."""
     return max(1.0, float(np.mean(whitened**2)))
@@ -82,7 +92,7 @@ def _scatter(whitened: Floats) -> float:
 
 def _fastest_step_s(seen: Observations) -> float:
     load = seen.load
-    steps = decode_steps(load.acceptance_length, load.output_tokens) + ENTRY_STEPS
+    steps = decode_steps(load.acceptance_length, load.output_tokens)
     return float(np.min(load.concurrency * load.output_tokens / (seen.tok_s * steps)))
 
 

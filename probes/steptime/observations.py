@@ -17,6 +17,8 @@ SAME_K = 0.5
 K = 0 of a schedule is not a server without speculation."""
 MIN_RUNGS = 3
 """Per arm: weights, arithmetic and the corner between them cannot be told from two."""
+BUSY_FROM = 4.0
+"""Requests in the system; below, an engine rests between its requests, and the window is not made of steps alone."""
 RUNG_GAP = 0.15
 """Natural log of concurrency; cells further apart are different rungs."""
 
@@ -28,6 +30,8 @@ class Observations:
     load: Load
     tok_s: Floats
     """Per engine."""
+    step_s: Floats
+    """Mean seconds of a step as the server counted them; NaN where no page told."""
     group: NDArray[np.int64]
     """Cells of one arm on one start in one sweep: what shifts such a run shifts all of them."""
     arms: dict[str, ArmTraffic]
@@ -42,6 +46,7 @@ class _Point:
     start: int | None
     concurrency: float
     tok_s: float
+    step_s: float
     k: float
     acceptance_length: float
     mix: Mix
@@ -75,6 +80,7 @@ def observe(sweeps: Sequence[Sequence[Cell]]) -> Observations | None:
             np.array([row.mix.output_tokens for row in rows]),
         ),
         np.array([row.tok_s for row in rows]),
+        np.array([row.step_s for row in rows]),
         np.array(group, dtype=np.int64),
         {arm: _traffic(points) for arm, points in first.items()},
         tuple(_mean_mix([p for points in arms.values() for p in points]) for arms in kept if arms),
@@ -108,10 +114,17 @@ def _point(cell: Cell) -> _Point | None:
         cell.start,
         cell.concurrency,
         cell.output_tok_s / (cell.engine_count or 1),
+        _step_s(cell),
         k,
         acceptance_length,
         Mix(cell.prompt_tokens_mean * (1 - min(1.0, cell.prefix_hit_ratio or 0.0)), cell.output_tokens_mean),
     )
+
+
+def _step_s(cell: Cell) -> float:
+    if not cell.steps or not cell.window_s or (cell.concurrency or 0.0) < BUSY_FROM:
+        return float("nan")
+    return cell.window_s * (cell.engine_count or 1) / cell.steps
 
 
 def _rungs(points: Sequence[_Point]) -> int:

@@ -12,8 +12,9 @@ with `a` tokens emitted per step and request, P computed prompt tokens and O out
 D = (O - 1 + (a - 1)/2) / a decode steps per answer: the first token comes from prefill, and of the last step's tokens
 half of those beyond the first lie past the answer's end.
 
-A request is in the system for D + ENTRY_STEPS steps, so x requests in the system are b = x D / (D + ENTRY_STEPS) that
-decode, and output is x O / (step (D + ENTRY_STEPS)) by Little's law.
+A request is in the system for D + entry steps: those before its first token are the rest of the step that runs when it
+comes, and the one of its prefill. So of x requests in the system b = x D / (D + entry) decode, and output is
+x O / (step (D + entry)) by Little's law.
 """
 
 from __future__ import annotations
@@ -35,11 +36,9 @@ NAMES = (
     "context_token_s",
     "emitted_s",
     "prompt_token_s",
+    "entry_steps",
 )
 """Order of the parameters wherever they stand as a vector; `corner` is a bare exponent."""
-ENTRY_STEPS = 1.75
-"""Steps from arrival to the first token: the one of prefill, and the rest of the step that is running (an arrival in
-answer to an end just misses the next one, an independent arrival waits for half of it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +55,25 @@ class Load:
 
 def output_tok_s(log_values: Floats, load: Load) -> Floats:
     """Output tok/s of one engine; `log_values` are the natural logs of the parameters in the order of `NAMES`."""
-    steps = decode_steps(load.acceptance_length, load.output_tokens) + ENTRY_STEPS
-    return np.asarray(load.concurrency * load.output_tokens / (step_s(log_values, load) * steps))
+    return np.asarray(load.concurrency * load.output_tokens / (step_s(log_values, load) * life_steps(log_values, load)))
 
 
 def step_s(log_values: Floats, load: Load) -> Floats:
     """Seconds of one step."""
-    memory, token, corner, draft, draft_token, request, context_token, emitted, prompt_token = np.exp(log_values)
+    memory, token, corner, draft, draft_token, request, context_token, emitted, prompt_token, _ = np.exp(log_values)
     k, a = load.k, load.acceptance_length
-    steps = decode_steps(a, load.output_tokens)
-    batch = load.concurrency * steps / (steps + ENTRY_STEPS)
+    arrivals = load.concurrency / life_steps(log_values, load)
+    batch = arrivals * decode_steps(a, load.output_tokens)
     roofline = (memory**corner + (token * batch * (k + 1)) ** corner) ** (1 / corner)
     context = load.prompt_tokens + load.output_tokens / 2
     per_request = draft_token * k + request + context_token * context + emitted * a
-    return np.asarray(
-        roofline + draft * k + per_request * batch + prompt_token * load.prompt_tokens * batch / steps,
-        dtype=np.float64,
-    )
+    prefill = prompt_token * load.prompt_tokens * arrivals
+    return np.asarray(roofline + draft * k + per_request * batch + prefill, dtype=np.float64)
+
+
+def life_steps(log_values: Floats, load: Load) -> Floats:
+    """Steps that a request is in the system for."""
+    return np.asarray(decode_steps(load.acceptance_length, load.output_tokens) + np.exp(log_values[-1]))
 
 
 def decode_steps(acceptance_length: Floats, output_tokens: Floats) -> Floats:

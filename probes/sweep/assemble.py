@@ -21,7 +21,7 @@ from probes.sweep.window import (
     tpot_s,
     ttft_s,
 )
-from probes.values import Cell, EngineKind, Reading
+from probes.values import Cell, EngineKind, EngineReading, Reading
 
 
 def assemble(evidence: Evidence) -> Cell:
@@ -88,6 +88,19 @@ def _server_tok_s(evidence: Evidence, window: Span | None) -> float | None:
         return None
     tokens = moved(evidence.start, evidence.end, lambda e: e.generation_tokens)
     return None if tokens is None else tokens / window.length_s
+
+
+def _steps(evidence: Evidence) -> float | None:
+    """Engine steps between the edges: vLLM observes each in its histogram of tokens per step."""
+    if evidence.start is None or evidence.end is None:
+        return None
+    steps = moved(evidence.start, evidence.end, _step_count)
+    return steps if steps is not None and steps > 0 else None
+
+
+def _step_count(engine: EngineReading) -> float | None:
+    histogram = engine.histograms.get("iteration_tokens")
+    return None if histogram is None else histogram.count
 
 
 def _usage_scale(evidence: Evidence, whole: _Whole, client_tokens: int | None) -> float:
@@ -161,6 +174,7 @@ def _numbers(evidence: Evidence) -> Cell:
         retried=sum(r.retried for r in records),
         ramp_cut_s=evidence.ramp_cut_s,
         foreign_prompt_tokens=whole.foreign_prompt_tokens,
+        steps=_steps(evidence),
     )
 
 
