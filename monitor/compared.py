@@ -22,3 +22,8 @@ def compared_in(status: EndpointStatus) -> CrossoverNow | None:
 def withdrawn(now: AsOfNow | None) -> bool:
     """Whether nothing can be compared because no sweep speaks for the traffic of now."""
     return now is not None and now.decides and not now.band
+
+
+def seen_faster(now: AsOfNow | None) -> bool:
+    """Whether the live output itself shows the live arm ahead of the baseline, by its whole band."""
+    return now is not None and now.observed is not None and now.observed.low > 1.0

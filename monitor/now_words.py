@@ -33,7 +33,7 @@ def acceptance_words(now: AsOfNow) -> str:
 
 
 def mix_words(now: AsOfNow) -> str:
-    """`requests of 900 + 120 tokens now, 178 + 256 when swept` (prompt + answer); empty where the mix is not known."""
+    """`requests of 900+120 tokens now, 178+256 when swept` (prompt + answer); empty where the mix is not known."""
     if now.mix is None:
         return ""
     swept = f", {tokens(now.mix_measured)} when swept" if now.mix_measured is not None else ""
@@ -41,8 +41,8 @@ def mix_words(now: AsOfNow) -> str:
 
 
 def tokens(mix: Mix) -> str:
-    """`178 + 256`: computed prompt tokens and answer tokens."""
-    return f"{mix.prompt_tokens:.0f} + {mix.output_tokens:.0f}"
+    """`178+256`: computed prompt tokens and answer tokens."""
+    return f"{mix.prompt_tokens:.0f}+{mix.output_tokens:.0f}"
 
 
 def break_even_words(point: BandPoint) -> str:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from monitor.as_of_now import as_of_now
+from monitor.compared import compared, seen_faster, withdrawn
 from monitor.cost import with_cost
 from monitor.live_arm import LiveArm, find_live_arm
 from monitor.live_window import LiveWindow, live_window
-from monitor.values import CrossoverNow, EndpointStatus, LiveMix, LiveVerdict, StoredCrossover, StoredReading
+from monitor.values import AsOfNow, CrossoverNow, EndpointStatus, LiveMix, LiveVerdict, StoredCrossover, StoredReading
 from probes.crossover import speedup_at
 from probes.values import ArmVerdict, Axis, BandPoint, Identity, State, Verdict
 
@@ -50,19 +52,26 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
     arm = find_live_arm(inputs.declared_live_arm, inputs.crossover, window)
     crossover = _crossover_now(inputs, arm, window, settings, now_s)
     barrier = _barrier(inputs, state, reason, window, arm, crossover)
-    verdict, verdict_reason = _verdict(barrier, window, crossover)
+    now = None
+    if barrier is None and inputs.crossover is not None and crossover is not None:
+        now = as_of_now(inputs.crossover, crossover.for_arm, arm.name, window, inputs.mix)
+        barrier = _withdrawal(now)
+    judged = compared(crossover, now)
+    verdict, verdict_reason = _verdict(barrier, window, judged, now)
     speculating = (
         arm.name is not None and inputs.crossover is not None and (arm.name != inputs.crossover.result.baseline)
     )
     speedup = None
     if barrier is None and speculating and crossover is not None:
-        speedup = _speedup(inputs.crossover, crossover.for_arm, window)
+        speedup = _speedup(inputs.crossover, crossover.for_arm, window, now)
     costs = speculating and window.speculation_configured is not False
     applies, applies_reason = _rule_applies(barrier, costs, window, speedup)
     alerting = applies and speedup is not None and speedup.high < 1 - settings.tolerated_loss_pct / 100
+    if alerting and seen_faster(now):
+        alerting, applies_reason = False, _contradicted(now)
     headroom = None
-    if barrier is None and crossover is not None and crossover.low is not None:
-        headroom = crossover.low / window.concurrency if window.concurrency else None
+    if barrier is None and judged is not None and judged.low is not None:
+        headroom = judged.low / window.concurrency if window.concurrency else None
     found = EndpointStatus(
         name=inputs.name,
         pool=inputs.pool,
@@ -98,6 +107,7 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
         tpot_p99_ms=window.tpot_ms[1] if state is State.OK else None,
         sweep_id=inputs.sweep_id,
         rule_applies=applies,
+        as_of_now=now,
     )
     return with_cost(
         found, inputs.crossover if barrier is None else None, inputs.readings, now_s - settings.live_window_s
@@ -199,29 +209,45 @@ def _barrier(
     return None
 
 
-def _verdict(barrier: str | None, window: LiveWindow, crossover: CrossoverNow | None) -> tuple[LiveVerdict, str]:
+def _withdrawal(now: AsOfNow | None) -> str | None:
+    """Why no sweep speaks for the traffic of now, where none does."""
+    if now is None or not withdrawn(now):
+        return None
+    return "; ".join(reason.text for reason in now.reasons).rstrip(".")
+
+
+def _verdict(
+    barrier: str | None, window: LiveWindow, crossover: CrossoverNow | None, now: AsOfNow | None
+) -> tuple[LiveVerdict, str]:
     """Where the concurrency sits, or why that cannot be said."""
     if barrier is not None or crossover is None or window.concurrency is None:
         return LiveVerdict.UNKNOWN, barrier or ""
-    return place(window.concurrency, crossover)
+    moved = now is not None and now.decides
+    verdict, reason = place(window.concurrency, crossover, moved=moved)
+    unreckoned = [r.text.rstrip(".") for r in now.reasons] if now is not None and not moved else []
+    return verdict, "; ".join(text for text in (reason, *unreckoned) if text)
 
 
-def place(concurrency: float, crossover: CrossoverNow) -> tuple[LiveVerdict, str]:
-    """Where one concurrency (per engine) sits against a crossover, and why where that is no plain matter."""
+def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -> tuple[LiveVerdict, str]:
+    """Where one concurrency (per engine) sits against a crossover, and why where that is no plain matter.
+
+    `moved` words it for a crossover as of now instead of the sweep's own.
+    """
+    was, whose = ("as of now is", "as of now the") if moved else ("was", "the sweep's")
     top = crossover.band[-1].concurrency if crossover.band else None
     if crossover.verdict is Verdict.ALWAYS_FASTER:
         if top is None or concurrency > top:
             return (
                 LiveVerdict.UNKNOWN,
-                f"{crossover.for_arm} was faster everywhere up to {top}, nothing measured beyond",
+                f"{crossover.for_arm} {was} faster everywhere up to {top}, nothing measured beyond",
             )
-        return LiveVerdict.BELOW, f"{crossover.for_arm} was faster at every concurrency measured"
+        return LiveVerdict.BELOW, f"{crossover.for_arm} {was} faster at every concurrency measured"
     if crossover.verdict is Verdict.NEVER_FASTER:
         if concurrency > 0:
-            return LiveVerdict.ABOVE, f"{crossover.for_arm} was not faster at any concurrency measured"
+            return LiveVerdict.ABOVE, f"{crossover.for_arm} {was} not faster at any concurrency measured"
         return LiveVerdict.BELOW, "no load"
     if crossover.verdict is not Verdict.CROSSES or crossover.value is None:
-        return LiveVerdict.UNKNOWN, f"the sweep's verdict on {crossover.for_arm} is {crossover.verdict.value}"
+        return LiveVerdict.UNKNOWN, f"{whose} verdict on {crossover.for_arm} is {crossover.verdict.value}"
     low = crossover.low if crossover.low is not None else 0.0
     if concurrency < low:
         return LiveVerdict.BELOW, ""
@@ -232,10 +258,22 @@ def place(concurrency: float, crossover: CrossoverNow) -> tuple[LiveVerdict, str
     return LiveVerdict.INSIDE, "inside the crossover's interval: a tie within what the sweep could tell"
 
 
-def _speedup(stored: StoredCrossover | None, arm: str, window: LiveWindow) -> BandPoint | None:
+def _speedup(stored: StoredCrossover | None, arm: str, window: LiveWindow, now: AsOfNow | None) -> BandPoint | None:
     if stored is None or window.concurrency is None or window.concurrency <= 0:
         return None
-    return speedup_at(stored.result.arms[arm], window.concurrency)
+    arms = now.arms if now is not None and now.decides else stored.result.arms
+    return speedup_at(arms[arm], window.concurrency)
+
+
+def _contradicted(now: AsOfNow | None) -> str:
+    """Why a band under the tolerated loss does not count."""
+    if now is None or now.observed is None:
+        return ""
+    seen = now.observed
+    return (
+        f"the live output is {seen.ratio:.2f}x [{seen.low:.2f}, {seen.high:.2f}] of what the baseline would make at "
+        "this load, which contradicts the sweep: sweep again"
+    )
 
 
 def _rule_applies(

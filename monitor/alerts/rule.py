@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from monitor.alerts import text
+from monitor.compared import seen_faster
 from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, LiveVerdict, StoredCrossover
 from probes.values import State
 
@@ -54,7 +55,8 @@ def judge(status: EndpointStatus, settings: RuleSettings) -> Finding:
         # Without it an alert of the afternoon would stand all night.
         return Finding.CLEAR if status.verdict is LiveVerdict.BELOW else Finding.NO_DATA
     if speedup.high < 1 - settings.tolerated_loss_pct / 100:
-        return Finding.BREACH
+        # What the server itself shows to be faster wakes nobody, whatever a band from days ago says.
+        return Finding.BETWEEN if seen_faster(status.as_of_now) else Finding.BREACH
     if speedup.ratio > 1 - settings.clear_loss_pct / 100:
         return Finding.CLEAR
     return Finding.BETWEEN

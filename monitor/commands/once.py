@@ -90,7 +90,7 @@ def status_json(status: EndpointStatus) -> dict[str, Any]:
         "alerting": status.alerting,
         "speedup_now": status.speedup_now.ratio if status.speedup_now else None,
         "as_of_now": as_of_now_json(status.as_of_now) if status.as_of_now else None,
-        "cost": cost_json(status.cost) if status.cost else None,
+        "cost": cost_json(status.cost),
         "age_s": status.age_s,
     }
 

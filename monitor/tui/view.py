@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from monitor.compared import compared_in
 from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, LiveVerdict, Snapshot, SweepRecord
 from probes.values import State
 
@@ -119,7 +120,7 @@ def above_since_s(view: View, status: EndpointStatus) -> float | None:
     alert = view.alert_of(status.name)
     if alert is not None and since_s(alert) is not None:
         return since_s(alert)
-    crossover = status.crossover
+    crossover = compared_in(status)
     edge = None if crossover is None else crossover.high if crossover.high is not None else crossover.value
     if edge is None:
         return None

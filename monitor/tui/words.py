@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from monitor.compared import compared_in, withdrawn
+from monitor.now_words import tokens
 from monitor.tui import format as fmt
 from monitor.tui.view import View, above_since_s, since_s
 from monitor.values import AlertPhase, CrossoverNow, EndpointStatus, LiveVerdict
@@ -75,12 +77,43 @@ def measured_to(crossover: CrossoverNow) -> float | None:
 
 
 def crossover_text(view: View, status: EndpointStatus) -> str:
-    """The crossover with its interval, or the word for why there is none, in at most 14 cells."""
-    crossover = status.crossover
+    """The crossover that the verdict goes by, or the word for why there is none, in at most 14 cells.
+
+    `~` in front: not as swept, but as of now.
+    """
+    crossover = compared_in(status)
     if crossover is None:
         swept = any(sweep.pool == status.pool and sweep.result is not None for sweep in view.snapshot.sweeps)
         return fmt.UNKNOWN if swept else "no sweep yet"
+    if withdrawn(status.as_of_now):
+        return "mix not swept"
+    return ("~" if moved(status) else "") + swept_text(crossover)
+
+
+def swept_text(crossover: CrossoverNow) -> str:
+    """A crossover with its interval, or the word for why it has none."""
     return fmt.verdict_words(crossover.verdict, crossover.value, crossover.low, crossover.high, measured_to(crossover))
+
+
+def moved(status: EndpointStatus) -> bool:
+    """Whether the verdict goes by the crossover as of now."""
+    return status.as_of_now is not None and status.as_of_now.decides
+
+
+def now_text(status: EndpointStatus) -> str:
+    """What the live traffic makes of the sweep: acceptance, break-even and mix, now and when swept."""
+    now = status.as_of_now
+    if now is None:
+        return ""
+    parts = []
+    if now.acceptance_length is not None:
+        notes = [f"swept {now.acceptance_measured:.2f}"] if now.acceptance_measured is not None else []
+        notes += [f"pays from {now.break_even.ratio:.2f}"] if now.break_even is not None else []
+        parts.append(f"acceptance {now.acceptance_length:.2f}" + (f" ({', '.join(notes)})" if notes else ""))
+    if now.mix is not None:
+        swept = f" (swept {tokens(now.mix_measured)})" if now.mix_measured is not None else ""
+        parts.append(f"tokens {tokens(now.mix.mix)}{swept}")
+    return " · ".join(parts)
 
 
 def arm_text(status: EndpointStatus) -> str:
@@ -127,7 +160,7 @@ def headline(view: View) -> tuple[Sign, str]:
 def _over(view: View, first: EndpointStatus) -> str:
     since = above_since_s(view, first)
     text = first.name
-    crossover = first.crossover
+    crossover = compared_in(first)
     if first.concurrency is not None and crossover is not None and crossover.value is not None:
         over = first.concurrency / crossover.value
         text += f" {fmt.concurrency(first.concurrency)} vs {crossover_text(view, first)} ({fmt.ratio(over)})"
@@ -148,7 +181,7 @@ def why(view: View, status: EndpointStatus) -> str:
         return status.verdict_reason
     if status.reason:
         return status.reason
-    crossover = status.crossover
+    crossover = compared_in(status)
     against = "" if crossover is None else f" against {crossover_text(view, status)} of {crossover.for_arm}"
     loss = f": {status.loss_pct:.0f}% slower than without speculation" if _slower(status) else ""
     return f"{fmt.concurrency(status.concurrency)} in the system per engine{against}{loss}"
@@ -189,7 +222,7 @@ def facts(view: View, status: EndpointStatus) -> str:
         f"live arm {arm_text(status)}, "
         f"acceptance length {fmt.number(status.acceptance_length, 2)}",
     ]
-    rows += [text for text in (why(view, status), alert_note(view, status)) if text]
+    rows += [text for text in (now_text(status), why(view, status), alert_note(view, status)) if text]
     return "\n".join(rows)
 
 

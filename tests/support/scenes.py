@@ -18,6 +18,7 @@ from monitor.values import (
     SweepRecord,
 )
 from probes.values import BandPoint, State, Verdict
+from tests.support.scene_drift import drifted
 from tests.support.scene_parts import crossover, endpoint, engine, history, silent, snapshot
 from tests.support.scene_sweeps import DAY, HOUR, NOW, measured_sweep, running_sweep, sweep_cells
 
@@ -281,4 +282,5 @@ SCENES = {
     "daemon_gone": daemon_gone,
     "local": local,
     "sweeps_paused": sweeps_paused,
+    "drifted": drifted,
 }

@@ -29,6 +29,7 @@ VIEWS = {
     "daemon_gone": "14",
     "local": "14",
     "sweeps_paused": "1",
+    "drifted": "12",
 }
 
 
@@ -47,7 +48,9 @@ async def test_design_size(scene: str, key: str, text: SnapshotAssertion) -> Non
     assert await picture(SCENES[scene](), key, size=DESIGN) == text
 
 
-@pytest.mark.parametrize(("scene", "key"), [(s, k) for s in ("firing", "multi_engine", "undecided") for k in "1234"])
+@pytest.mark.parametrize(
+    ("scene", "key"), [(s, k) for s in ("firing", "multi_engine", "undecided") for k in "1234"] + [("drifted", "2")]
+)
 async def test_roomy(scene: str, key: str, text: SnapshotAssertion) -> None:
     """120x36: every column, larger charts."""
     assert await picture(SCENES[scene](), key, size=(120, 36)) == text

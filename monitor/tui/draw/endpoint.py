@@ -8,15 +8,29 @@ from __future__ import annotations
 from itertools import pairwise
 from statistics import median
 
+from monitor.compared import compared_in
 from monitor.tui import format as fmt
 from monitor.tui.draw.fleet import EMPTY
 from monitor.tui.lines import BLANK, Line, Span, beside, fit, line, pad, paragraph
 from monitor.tui.plot import Curve, Point, Rule, Shade, plot
 from monitor.tui.scale import linear, recent
 from monitor.tui.view import View, above_since_s
-from monitor.tui.words import alert_note, arm_text, crossover_text, data_age, dimmed, sign, why
+from monitor.tui.words import (
+    alert_note,
+    arm_text,
+    crossover_text,
+    data_age,
+    dimmed,
+    moved,
+    now_text,
+    sign,
+    swept_text,
+    why,
+)
 from monitor.values import EndpointStatus, Sample
 
+MIN_CHARTS = 10
+"""Rows for both rows of charts on a small screen; with less the curves say nothing, and the tables scroll instead."""
 GAP_FACTOR = 2.5
 """Two samples further apart than this many usual steps have a gap between them."""
 
@@ -29,7 +43,7 @@ def draw(view: View, width: int, height: int) -> list[Line]:
     top = [_title(view, status, width), *_why(view, status, width)]
     tables = engines(status, width)
     room = height - len(top) - len(tables)
-    return [*top, *_charts(view, status, width, max(room, 12)), *tables]
+    return [*top, *_charts(view, status, width, max(room, MIN_CHARTS)), *tables]
 
 
 def _title(view: View, status: EndpointStatus, width: int) -> Line:
@@ -60,13 +74,19 @@ def _why(view: View, status: EndpointStatus, width: int) -> list[Line]:
     swept = (
         "no crossover to compare with"
         if crossover is None
-        else f"crossover of {crossover.for_arm} {crossover_text(view, status)}, {fmt.age(crossover.age_s)} old"
+        else f"crossover of {crossover.for_arm} "
+        + (f"as of now {crossover_text(view, status)}, swept " if moved(status) else "")
+        + f"{swept_text(crossover)}, {fmt.age(crossover.age_s)} old"
         + (", EXPIRED" if crossover.expired else "")
     )
     band = f"speedup {fmt.band(status.speedup_now)} · headroom {fmt.ratio(status.headroom)}"
+    observed = status.as_of_now.observed if status.as_of_now is not None else None
+    if observed is not None:
+        band += f" · observed {fmt.band(observed)}"
     return [
         *rows,
         *paragraph(f"{swept} · {band}", width, indent=" ", limit=2),
+        *paragraph(now_text(status), width, indent=" ", limit=2),
         *paragraph(f"{arm} · {drafting} · {version}", width, role="label", indent=" ", limit=2),
     ]
 
@@ -112,7 +132,13 @@ def _chart(
     shades: list[Shade] = []
     rules: list[Rule] = []
     note = ""
-    crossover = status.crossover
+    crossover = compared_in(status)
+    even = status.as_of_now.break_even if status.as_of_now is not None else None
+    if key == "acceptance_length" and even is not None:
+        values += [even.low, even.ratio, even.high]
+        shades = [Shade(even.low, even.high, vertical=False)]
+        rules = [Rule(even.ratio, vertical=False)]
+        note = f" ░ pays ≥{even.ratio:.2f}"
     if key == "concurrency" and crossover is not None and crossover.value is not None:
         edges = [edge for edge in (crossover.low, crossover.value, crossover.high) if edge is not None]
         if values and min(edges) > 4 * max(values):

@@ -10,7 +10,20 @@ from monitor.tui.draw.columns import STATE_WIDTH, body, chosen, heading
 from monitor.tui.draw.frame import NARROW
 from monitor.tui.lines import BLANK, Line, Span, fit, line, middle, pad, paragraph
 from monitor.tui.view import View
-from monitor.tui.words import alert_note, arm_text, crossover_text, data_age, dimmed, facts, headline, sign, why
+from monitor.tui.words import (
+    alert_note,
+    arm_text,
+    crossover_text,
+    data_age,
+    dimmed,
+    facts,
+    headline,
+    moved,
+    now_text,
+    sign,
+    swept_text,
+    why,
+)
 from monitor.values import EndpointStatus
 
 EMPTY = (
@@ -111,8 +124,10 @@ def detail(view: View, width: int) -> list[Line]:
     live = f"crossover: {crossover_text(view, status)}"
     if crossover is not None:
         old = f"{fmt.age(crossover.age_s)} old (sweep {crossover.sweep_id}{', EXPIRED' if crossover.expired else ''})"
-        live = f"crossover of {crossover.for_arm}: {crossover_text(view, status)}, {old}"
-    arm = f"arm {arm_text(status)} · acceptance {fmt.number(status.acceptance_length, 2)}"
+        live = f"crossover of {crossover.for_arm}: {crossover_text(view, status)}, "
+        live += f"swept {swept_text(crossover)} {old}" if moved(status) else old
+    arm = f"arm {arm_text(status)} · "
+    arm += now_text(status) or f"acceptance {fmt.number(status.acceptance_length, 2)}"
     numbers = (
         f"speedup now {fmt.band(status.speedup_now)} · {fmt.tok_s(status.output_tok_s)} out · "
         f"TTFT p50 {fmt.milliseconds(status.ttft_p50_ms)} p99 {fmt.milliseconds(status.ttft_p99_ms)}"
@@ -126,7 +141,7 @@ def detail(view: View, width: int) -> list[Line]:
             Span(f"  pool {status.pool} · {version} · {engines}{busiest}", "label"),
         ),
         *paragraph(f"{why(view, status)}. {alert_note(view, status)}", width, indent=" ", limit=3),
-        *paragraph(f"{live} · {arm}", width, role=role, indent=" ", limit=2),
+        *paragraph(f"{live} · {arm}", width, role=role, indent=" ", limit=3),
         *paragraph(numbers, width, role=role, indent=" ", limit=2),
     ]
     return [fit(row, width) for row in rows]

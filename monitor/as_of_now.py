@@ -1,0 +1,107 @@
+"""Pure: what a sweep's answer becomes at the acceptance and the mix of requests that traffic has now; no clock, no I/O.
+
+The sweep gives the levels and the step-time model only what changed. Where nothing changed by more than its own noise,
+the sweep's answer stands as it is.
+"""
+
+from __future__ import annotations
+
+from monitor.acceptance import acceptance_moved, acceptance_noise, acceptance_with
+from monitor.live_mix import mix_distance, mix_moved
+from monitor.live_window import LiveWindow
+from monitor.observed import observed_speedup
+from monitor.values import AsOfNow, LiveMix, StoredCrossover
+from probes.steptime.adjust import adjusted
+from probes.steptime.break_even import break_even
+from probes.steptime.values import Mix, StepModel
+from probes.values import ArmVerdict, Crossover, Reason
+
+
+def as_of_now(
+    stored: StoredCrossover, arm: str, live_arm: str | None, window: LiveWindow, mix: LiveMix | None
+) -> AsOfNow | None:
+    """The answer on `arm` for the traffic of now; None where neither a model nor a live number speaks for it.
+
+    `live_arm` is what the server runs: the live acceptance is another arm's only where that follows from it by
+    position. Bands and intervals are 90%.
+    """
+    found = stored.result
+    model = _model(found, arm)
+    own = live_arm == arm
+    measured_at = model.arms[arm].acceptance_length if model is not None else found.acceptance.get(arm)
+    lately = window.acceptance_length if own else None
+    moved_a = own and acceptance_moved(window, measured_at)
+    moved_m = model is not None and mix is not None and mix_moved(mix, model.arms[arm].mix)
+    to_mix = mix.mix if mix is not None and moved_m else None
+    observed = observed_speedup(found, window, to_mix) if own else None
+    if model is None and observed is None and not moved_a:
+        return None
+    decides = model is not None and (moved_a or moved_m)
+    verdict, arms = found.arms[arm], dict[str, ArmVerdict]()
+    if decides:
+        arms = _moved_arms(found, live_arm, window, to_mix, moved_acceptance=moved_a)
+        verdict = arms[arm]
+    even = None
+    if model is not None and window.concurrency and verdict.speedup:
+        even = break_even(found, arm, window.concurrency, to_mix)
+    return AsOfNow(
+        for_arm=arm,
+        verdict=verdict.verdict,
+        value=verdict.crossover,
+        low=verdict.low,
+        high=verdict.high,
+        band=verdict.speedup,
+        acceptance_length=lately,
+        acceptance_measured=measured_at,
+        break_even=even,
+        mix=mix,
+        mix_measured=_nearest(model, mix, arm),
+        observed=observed,
+        reasons=verdict.reasons if decides else _unmodelled(arm, lately, measured_at) if moved_a else (),
+        decides=decides,
+        arms=arms,
+    )
+
+
+def _model(found: Crossover, arm: str) -> StepModel | None:
+    """The model, where it can move this arm's answer."""
+    model = found.step_model
+    return model if model is not None and arm in model.arms and found.baseline in model.arms else None
+
+
+def _moved_arms(
+    found: Crossover, live_arm: str | None, window: LiveWindow, mix: Mix | None, *, moved_acceptance: bool
+) -> dict[str, ArmVerdict]:
+    arms: dict[str, ArmVerdict] = {}
+    for arm in found.arms:
+        model = _model(found, arm)
+        if model is None:
+            continue
+        length, half = None, 0.0
+        if moved_acceptance:
+            length = window.acceptance_length if arm == live_arm else acceptance_with(window, model.arms[arm].k)
+            half = acceptance_noise(window) or 0.0
+            if length is None:
+                continue
+        arms[arm] = adjusted(found, arm, acceptance_length=length, mix=mix, acceptance_half=half)
+    return arms
+
+
+def _nearest(model: StepModel | None, mix: LiveMix | None, arm: str) -> Mix | None:
+    """The swept mix that is nearest to the live one."""
+    if model is None:
+        return None
+    if mix is None:
+        return model.arms[arm].mix
+    return min(model.mixes, key=lambda one: mix_distance(mix.mix, one), default=None)
+
+
+def _unmodelled(arm: str, now: float | None, measured: float | None) -> tuple[Reason, ...]:
+    """A change that is seen and cannot be reckoned with: the band that was measured stands, and it is said."""
+    if now is None or measured is None:
+        return ()
+    text = (
+        f"The acceptance length of {arm} is {now:.2f} now and was {measured:.2f} in the sweep, whose cells do not tell "
+        f"what a step costs: the crossover as swept is shown, and is likely too {'high' if now < measured else 'low'}."
+    )
+    return (Reason("no_step_model", text),)

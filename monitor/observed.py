@@ -1,0 +1,78 @@
+"""Pure: the live arm's own output over what the baseline would make of the same load, which needs no model of the arm.
+
+Only a check on the band from the sweep. It rests on polled gauges, which read up to 20% low where requests move in
+waves, so that it may hold back an alert and never causes one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from monitor.live_window import LiveWindow
+from probes.crossover.estimate import curve_at
+from probes.crossover.noise import COMMON_SIGMA
+from probes.steptime.shift import output_shift
+from probes.steptime.values import Mix
+from probes.values import Axis, BandPoint, Crossover, CurveSample
+
+GAUGE_LOW = 0.20
+"""How far below the truth a polled mean of running + waiting may read."""
+MAX_LOAD_ERROR = 0.10
+"""A mean load less sure than this (standard error over mean) belongs to no one point of a curve."""
+Z_90 = 1.645
+
+
+def observed_speedup(found: Crossover, window: LiveWindow, mix: Mix | None) -> BandPoint | None:
+    """The busiest engine's output over the baseline's expected one at its concurrency, with a 90% band.
+
+    `mix` moves the baseline's curve; None leaves the sweep's. None where the output counter is not live, the load is
+    outside what the baseline was measured at, or too unsteady.
+    """
+    engine = next((e for e in window.engines if e.engine == window.busiest_engine), None)
+    x, error = window.concurrency, window.concurrency_error
+    if engine is None or not engine.output_tok_s or not window.output_is_live or not x:
+        return None
+    if error is None or error > MAX_LOAD_ERROR or found.axis is not Axis.CONCURRENCY_PER_ENGINE:
+        return None
+    curve = found.curves.get(found.baseline, ())
+    moved = _moved(found, curve, mix)
+    if moved is None:
+        return None
+    here = curve_at(moved, x)
+    if here is None:
+        return None
+    most, least = _reach(moved, x * (1 + Z_90 * error) / (1 - GAUGE_LOW)), _reach(moved, x * (1 - Z_90 * error))
+    runs = math.exp(Z_90 * COMMON_SIGMA)
+    made = engine.output_tok_s
+    return BandPoint(x, made / here.tok_s, made / (most.high * runs), made / least.low * runs)
+
+
+def _moved(found: Crossover, curve: tuple[CurveSample, ...], mix: Mix | None) -> list[CurveSample] | None:
+    """The baseline's curve at another mix; None where no model can move it."""
+    if mix is None:
+        return list(curve)
+    model = found.step_model
+    if model is None or found.baseline not in model.arms or not curve:
+        return None
+    value, sd = output_shift(model, found.baseline, np.array([s.concurrency for s in curve]), None, mix)
+    return [
+        CurveSample(
+            s.concurrency,
+            s.tok_s * math.exp(v),
+            s.tok_s * math.exp(v - math.hypot(math.log(s.tok_s / s.low), Z_90 * e)),
+            s.tok_s * math.exp(v + math.hypot(math.log(s.high / s.tok_s), Z_90 * e)),
+        )
+        for s, v, e in zip(curve, value, sd, strict=True)
+    ]
+
+
+def _reach(curve: list[CurveSample], concurrency: float) -> CurveSample:
+    """The curve where it was measured; beyond its ends in proportion to the load, which it cannot be steeper than."""
+    found = curve_at(curve, concurrency)
+    if found is not None:
+        return found
+    end = curve[0] if concurrency < curve[0].concurrency else curve[-1]
+    share = concurrency / end.concurrency
+    return CurveSample(concurrency, end.tok_s * share, end.low * share, end.high * share)
