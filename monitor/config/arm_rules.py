@@ -110,6 +110,12 @@ def _check_roles(arms: Sequence[ArmConfig], probe: ProbeConfig, key: Key) -> Ite
     baseline = next((arm for arm in arms if arm.name == probe.baseline), None)
     for index, arm in enumerate(arms):
         at: Key = (*key, index)
+        if arm.dynamic and (arm is baseline or arm.speculation is False):
+            yield Finding(
+                (*at, "dynamic"),
+                "an arm without speculation has no draft length to change",
+                "remove it, or set it on the arm that runs a schedule",
+            )
         if arm is baseline:
             if arm.speculation:
                 yield Finding(

@@ -95,6 +95,9 @@ class ArmConfig(Section):
     insecure_skip_verify: bool | None = None
     speculation: bool | None = None
     """Whether this arm must draft; default: no for the baseline, yes for every other arm."""
+    dynamic: bool = False
+    """Whether this arm changes its draft length with the load (a schedule, adaptive steps); it may then draft nothing
+    on some rungs, and its answer is set against every arm of fixed length."""
     hardware: str | None = None
     restart: str | None = None
     """Shell command that turns the endpoint's server into this arm and returns once it is starting. Needs

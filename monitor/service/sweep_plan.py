@@ -68,6 +68,7 @@ def _arm(endpoint: EndpointConfig, baseline: str, arm: ArmConfig) -> ArmPlan:
         speculative=arm.speculation if arm.speculation is not None else arm.name != baseline,
         hardware=arm.hardware or endpoint.hardware,
         restart=arm.restart,
+        dynamic=arm.dynamic,
     )
 
 

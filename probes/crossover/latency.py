@@ -25,6 +25,8 @@ SPREAD_P99 = math.sqrt(0.99 * 0.01) / (math.exp(-(Z_P99**2) / 2) / math.sqrt(2 *
 REQUESTS_P50 = 10
 REQUESTS_P99 = 50
 """Requests below which a cell's p50 and p99 are left out: one or two requests would make them."""
+COARSE = "latency_coarse"
+"""The note by which a sweep says that its own client was too slow for a cell's latencies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,8 @@ class _Metric:
     p99: bool
 
     def ms(self, cell: Cell) -> float | None:
-        """None where the cell has none, or too few requests for it."""
-        if cell.requests < (REQUESTS_P99 if self.p99 else REQUESTS_P50):
+        """None where the cell has none, too few requests for it, or a client that was too slow to time them."""
+        if cell.requests < (REQUESTS_P99 if self.p99 else REQUESTS_P50) or any(n.code == COARSE for n in cell.notes):
             return None
         found = self.of(cell)
         value = found.p99_ms if self.p99 else found.p50_ms

@@ -35,6 +35,8 @@ class ArmPlan:
     hardware: str | None = None
     restart: str | None = field(default=None, repr=False)
     """Command that turns the one server of the endpoint into this arm; None where the arm is a server of its own."""
+    dynamic: bool = False
+    """It changes its draft length with the load, down to none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ def signature(plan: SweepPlan) -> str:
         "baseline": plan.baseline,
         "arms": [
             [a.name, a.target.url, a.target.api_path, a.target.model, a.speculative, a.hardware, a.restart]
+            + (["dynamic"] if a.dynamic else [])
             for a in plan.arms
         ],
         "ladder": list(plan.ladder),

@@ -117,7 +117,8 @@ class _Sweep:
             return self._outcome("failed", problem, MISMATCH)
         self._progress("estimate")
         seen = self._stage.seen
-        found = completed(self._answer(), self._climb.cells, seen.arm_k if seen else {})
+        dynamic = [arm.name for arm in self._plan.arms if arm.dynamic]
+        found = completed(self._answer(), self._climb.cells, seen.arm_k if seen else {}, dynamic)
         found = with_refining(self._plan, found, self._climb.cells, self._refining)
         return self._outcome("measured", reason, MEASURED, found)
 

@@ -32,6 +32,8 @@ def _must_draft(cell: Cell, evidence: Evidence) -> tuple[list[Reason], list[Reas
     name = evidence.arm.name
     if cell.drafts:
         return [], []
+    if cell.drafts == 0 and evidence.arm.dynamic:
+        return [], [Reason("no_draft_here", f"arm {name} drafted nothing at this load")]
     if cell.drafts == 0:
         return [Reason(NOT_DRAFTING, f"arm {name} does not draft: no draft was made during the cell")], []
     readings = evidence.readings

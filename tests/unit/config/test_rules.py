@@ -38,6 +38,7 @@ SECOND = '\n[[endpoint]]\nname = "other"\nurl = "http://127.0.0.1:8002"\n'
             "refuse every run",
         ),
         ('name = "off"', 'name = "off"\nspeculation = true', 'endpoint[0] "chat".arm[0] "off".speculation', "baseline"),
+        ('name = "off"', 'name = "off"\ndynamic = true', 'endpoint[0] "chat".arm[0] "off".dynamic', "draft length"),
         ('url_env = "ONCALL"', "", 'channel[0] "oncall"', "needs an address"),
         ('url_env = "ONCALL"', 'url_env = "A"\nurl_file = "b"', 'channel[0] "oncall".url_file', "at once"),
         ('name = "chat"', 'name = "chat"\nca_file = "ca.pem"', 'endpoint[0] "chat".ca_file', "there is no file"),

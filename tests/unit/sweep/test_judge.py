@@ -366,3 +366,12 @@ def test_totals_are_not_compared_where_requests_were_cut_off() -> None:
     cut = replace(given.records[-1], ending=Ending.CANCELLED, output_tokens=None)
     many = tuple(replace(r, output_tokens=97) for r in given.records[:-1])
     assert "token_mismatch" not in codes(assemble(replace(given, records=(*many, cut))))[0]
+
+
+def test_an_arm_that_changes_its_draft_length_may_draft_nothing_but_must_speculate() -> None:
+    given = with_drafts(0.0)
+    dynamic = replace(given, arm=replace(given.arm, dynamic=True))
+    assert codes(assemble(dynamic)) == (set(), {"no_draft_here"})
+    switched_off = evidence(speculative=True, drafting=False)
+    switched_off = replace(switched_off, arm=replace(switched_off.arm, dynamic=True))
+    assert "arm_not_drafting" in codes(assemble(switched_off))[0]
