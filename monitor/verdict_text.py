@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+from monitor.arms_text import best_sentence, latency_sentence, reason_lines, schedule_lines
 from monitor.units import interval_text, number
 from probes.crossover.capacity import TOP_OF_LADDER
 from probes.values import ArmVerdict, Axis, Capacity, Crossover, Verdict
 
 
+SAID = {"crosses", "always_faster"}
+"""Reasons that say no more than the verdict's own sentence."""
+
+
 def crossover_lines(result: Crossover) -> list[str]:
-    """One paragraph per arm, then which arm is best where."""
+    """One paragraph per arm, verdict first; then which arm is best where, and the schedule that this implies."""
     unit = "concurrent per engine" if result.axis is Axis.CONCURRENCY_PER_ENGINE else "clients"
     lines: list[str] = []
     for arm in result.arms.values():
         lines.append(f"{arm.arm} against {result.baseline}: {verdict_sentence(arm, unit)}")
-        lines.extend(
+        lines += reason_lines([reason for reason in arm.reasons if reason.code not in SAID])
+        lines += [
             f"    at {number(p.concurrency):>6} {unit}: {p.ratio:.2f}x [{p.low:.2f}, {p.high:.2f}]" for p in arm.speedup
-        )
+        ]
+        lines += [
+            f"    {latency_sentence(metric, arms[arm.arm])}"
+            for metric, arms in result.latency.items()
+            if arm.arm in arms
+        ]
         if arm.capacity is not None:
             lines.append(f"    {capacity_sentence(arm.capacity)}")
-        lines.extend(f"    {reason.text}" for reason in arm.reasons)
-    for best in result.best:
-        span = f"from {number(best.start)} to {number(best.end)} {unit}: {best.arm}"
-        if best.confident:
-            lines.append(f"fastest {span}, by {best.margin_pct:.0f}%")
-        else:
-            lines.append(f"no clear winner {span} is the simplest of those within the noise")
-    return lines
+    if result.baseline_capacity is not None:
+        lines.append(f"{result.baseline}, the baseline: {capacity_sentence(result.baseline_capacity)}")
+    lines += [best_sentence(best, unit) for best in result.best]
+    if result.schedule is not None:
+        lines += schedule_lines(result.schedule)
+    return lines + [note.text for note in result.notes]
 
 
 def capacity_sentence(capacity: Capacity) -> str:
