@@ -111,5 +111,5 @@ def _log_tok_s(
 def _propagated(of: Callable[[Floats], Floats], at: Floats, covariance: Floats) -> Floats:
     here = of(at)
     slopes = np.stack([(of(at + NUDGE * axis) - here) / NUDGE for axis in np.eye(at.size)])
-    variance = np.einsum("ip,ij,jp->p", slopes, covariance, slopes)
+    variance = np.einsum("i...,ij,j...->...", slopes, covariance, slopes)
     return np.asarray(np.sqrt(np.maximum(0.0, variance)), dtype=np.float64)
