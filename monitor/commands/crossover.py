@@ -7,25 +7,28 @@ from pathlib import Path
 
 import click
 
-from monitor.commands.common import fail
+from monitor.commands.results import read_or_exit, result_options
 from monitor.verdict_text import crossover_lines
-from probes.crossover import estimate, to_json
-from probes.imports import ResultFileError, read_results
+from probes.crossover import to_json
+from probes.imports import answer
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--baseline", help="The arm without speculation, where its name does not tell.")
+@result_options
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable, one object.")
-def crossover(files: tuple[Path, ...], baseline: str | None, as_json: bool) -> None:
-    """Estimate the crossover from FILES: CSV, `vllm bench serve` or sglang.bench_serving results."""
-    try:
-        imported = read_results(list(files), baseline)
-    except ResultFileError as error:
-        fail(str(error))
-    for note in imported.notes:
-        click.echo(f"note: {note}", err=True)
-    result = estimate(imported.points, baseline=imported.baseline, axis=imported.axis)
+def crossover(
+    files: tuple[Path, ...],
+    arms: tuple[tuple[str, Path], ...],
+    baseline: str | None,
+    engines: int | None,
+    as_json: bool,
+) -> None:
+    """Estimate the crossover from FILES measured elsewhere.
+
+    CSV (arm,concurrency,output_tok_s[,in_system][,repeat]), `vllm bench serve` JSON, folders of `vllm bench sweep`,
+    sglang.bench_serving JSONL, guidellm and aiperf reports, and what `specwatch sweep --out` wrote.
+    """
+    result = answer(read_or_exit(files, arms, baseline, engines))
     if as_json:
         click.echo(json.dumps(to_json(result), indent=1))
         return

@@ -1,128 +1,181 @@
-"""Reads what `vllm bench serve` and `sglang.bench_serving` save: one object, a list, or objects one after another.
+"""Reads what `vllm bench serve` and `sglang.bench_serving` save for one run; throughput from usage counts only.
 
-The files do not record which server configuration they measured; its name comes from metadata or the file's name.
+Their inter-token latencies count chunks, and one chunk carries several tokens under speculation: they are never read.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from probes.imports.rows import ResultFileError, Row, positive
-
-ARM_KEYS = ("arm", "tag")
-"""Named by the user: vLLM's `--metadata arm=k3`, SGLang's `--tag k3`."""
-K_KEYS = ("num_speculative_tokens", "speculative_num_steps")
-METHOD_KEYS = ("speculative_method", "speculative_algorithm")
-NO_METHOD = ("", "none", "off", "null")
-NAME_NOISE = re.compile(
-    r"(?:^|[-_.])(?:(?:c|conc|concurrency|r|rep|repeat|run)[-_=]?\d+|infqps|\d+(?:\.\d+)?qps|\d{6,})(?=[-_.]|$)"
+from probes.imports.arm_name import OFF, arm_of, arm_of_settings, is_default_name, k_of_name
+from probes.imports.littles_law import (
+    kept_up,
+    possible,
+    vllm_in_flight,
+    vllm_in_flight_from_parts,
 )
-WHAT_TO_DO = "Expected CSV, the JSON of `vllm bench serve --save-result`, or the lines of sglang.bench_serving."
+from probes.imports.rows import Drafting, ResultFileError, Row, above_zero, known, positive, whole
+from probes.values import Latency
+
+VLLM, SGLANG = "vllm bench serve", "sglang.bench_serving"
+ENGINE_KEYS = ("data_parallel_size", "data-parallel-size", "dp_size")
 
 
-def read_json(path: Path, text: str) -> tuple[list[Row], list[str]]:
-    """Rows and notes of one file of benchmark results; concurrency is `max_concurrency`, in clients."""
-    rows: list[Row] = []
+def is_bench(record: Mapping[str, Any]) -> bool:
+    """Whether this is one of the two tools' records, of a run that generated text."""
+    return "output_throughput" in record and "benchmarks" not in record
+
+
+def read_bench(path: Path, where: str, record: Mapping[str, Any]) -> tuple[Row | None, list[str]]:
+    """The run, and notes for people; None where a run cannot be used though its file is fine."""
+    sglang = "server_info" in record or "accept_length" in record or "tag" in record
+    tok_s = positive(record["output_throughput"], path, where, "output_throughput")
+    clients, rate = _load(path, where, record)
+    duration_s, completed = above_zero(record.get("duration")), whole(record.get("completed"))
+    in_flight = known(record.get("concurrency")) or None if sglang else vllm_in_flight(record)
     notes: list[str] = []
-    for where, record in _records(path, text):
-        _refuse_other_tools(path, record)
-        if "output_throughput" not in record:
-            text = f"{where}: key output_throughput is missing, so this is no benchmark result. {WHAT_TO_DO}"
-            raise ResultFileError(path, text)
-        if record.get("max_concurrency") is None:
-            text = f"{where}: max_concurrency is not set: the run was paced by a request rate, so its concurrency is "
-            raise ResultFileError(path, text + "not known. Run the benchmark with --max-concurrency.")
-        rows.append(
-            Row(
-                path=path,
-                where=where,
-                arm=_arm(path, record),
-                clients=positive(record["max_concurrency"], path, where, "max_concurrency"),
-                output_tok_s=positive(record["output_throughput"], path, where, "output_throughput"),
-            )
+    if not possible(in_flight, clients):
+        notes.append(
+            f"{path}: {where}: its latencies give {in_flight:.4g} requests in the system, more than its {clients:g} "
+            "clients can send; they are not used."
         )
-        failed = record.get("failed")
-        if isinstance(failed, int) and failed > 0:
-            notes.append(f"{path}: {where}: {failed} requests failed; its throughput may be too low.")
-    if not rows:
-        raise ResultFileError(path, f"the file holds no result. {WHAT_TO_DO}")
-    return rows, notes
+        in_flight = None
+    if rate is not None:
+        if in_flight is None:
+            in_flight = vllm_in_flight_from_parts(record)
+            notes += [f"{path}: {where}: concurrency by Little's law from mean TTFT and TPOT."] if in_flight else []
+        if in_flight is None:
+            text = f"{where}: it was paced by a request rate and holds no request latency, so its concurrency is not "
+            raise ResultFileError(
+                path, text + "known. Measure with --max-concurrency, or with e2el among --percentile-metrics."
+            )
+        if not kept_up(completed, duration_s, rate, in_flight):
+            done = f"{completed / duration_s:.3g}" if completed and duration_s else "fewer"
+            text = f"{path}: {where}: left out: at {rate:g} requests/s the server finished {done}/s, so its queue was "
+            return None, [*notes, text + "still growing and no concurrency was steady."]
+    row = Row(
+        path=path,
+        where=where,
+        arm=_arm(path, record),
+        clients=clients,
+        output_tok_s=tok_s,
+        in_flight=in_flight,
+        rate=rate,
+        tool=SGLANG if sglang else VLLM,
+        engines=_engines(record),
+        k=_k(record),
+        drafting=_drafting(record),
+        drafted=_drafted(record),
+        ended_at_s=_date(record.get("date")),
+        duration_s=duration_s,
+        completed=completed,
+        failed=whole(record.get("failed")) or 0,
+        prompt_tokens_mean=_each(record.get("total_input_tokens"), completed),
+        output_tokens_mean=_each(record.get("total_output_tokens"), completed),
+        ttft=_latency(record, "ttft_ms"),
+        tpot=_latency(record, "tpot_ms"),
+        e2e=_latency(record, "e2e_latency_ms" if sglang else "e2el_ms"),
+        model=_text(_server(record).get("model_path") if sglang else record.get("model_id")),
+        version=_text(_server(record).get("version")),
+    )
+    return row, notes
 
 
-def _records(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every object in the file with its place, whether alone, in a list or appended after one another."""
-    decoder = json.JSONDecoder()
-    at, number = 0, 0
-    while (at := _skip_space(text, at)) < len(text):
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError) as error:
-            line = text.count("\n", 0, getattr(error, "pos", at)) + 1
-            reason = getattr(error, "msg", "nested too deeply")
-            raise ResultFileError(path, f"line {line}: not valid JSON ({reason}). {WHAT_TO_DO}") from error
-        for item in value if isinstance(value, list) else [value]:
-            number += 1
-            if not isinstance(item, dict):
-                raise ResultFileError(path, f"record {number} is not an object. {WHAT_TO_DO}")
-            yield f"record {number}", item
-        at = end
-
-
-def _skip_space(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n,":
-        at += 1
-    return at
-
-
-def _refuse_other_tools(path: Path, record: Mapping[str, Any]) -> None:
-    tool = None
-    if isinstance(record.get("benchmarks"), list):
-        tool = "guidellm"
-    elif isinstance(record.get("output_token_throughput"), dict):
-        tool = "aiperf"
-    if tool:
-        text = f"this is a result of {tool}, which is not read. Put its concurrency and output tok/s into a CSV: "
-        raise ResultFileError(path, text + "arm,concurrency,output_tok_s.")
+def _load(path: Path, where: str, record: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Closed-loop clients, or the finite request rate that paced the run: then a limit on top is no load of its own."""
+    rate = record.get("request_rate")
+    if isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < float("inf"):
+        return None, float(rate)
+    if record.get("max_concurrency") is None:
+        text = f"{where}: max_concurrency is not set: all requests were sent at once, so its concurrency only fell. "
+        raise ResultFileError(path, text + "Run the benchmark with --max-concurrency.")
+    return positive(record["max_concurrency"], path, where, "max_concurrency"), None
 
 
 def _arm(path: Path, record: Mapping[str, Any]) -> str:
-    for key in ARM_KEYS:
-        value = record.get(key)
-        if isinstance(value, str) and value.strip():
-            return value.strip()
-    label = record.get("label")
-    if isinstance(label, str) and label.strip() and label != record.get("backend"):
-        return label.strip()
-    for source in (record.get("server_info"), record.get("speculative_config"), record):
-        arm = _arm_of_settings(source)
-        if arm is not None:
-            return arm
-    return _arm_of_name(path)
+    arm = arm_of(path, record)
+    drafting = _drafting(record)
+    if is_default_name(path, record.get("backend")) and arm_of_settings(record) is None and arm in path.name:
+        return OFF if drafting is None else f"k{round(drafting.k)}"
+    return arm
 
 
-def _arm_of_settings(source: object) -> str | None:
-    """`off`, `k3` or the method's name, where a mapping (or JSON in a string) speaks of speculation at all."""
-    if isinstance(source, str):
-        try:
-            source = json.loads(source)
-        except json.JSONDecodeError:
-            return None
-    if not isinstance(source, dict):
+def _drafting(record: Mapping[str, Any]) -> Drafting | None:
+    """vLLM's counters over the run."""
+    drafts, tokens = (above_zero(record.get(f"spec_decode_{key}")) for key in ("num_drafts", "draft_tokens"))
+    accepted = known(record.get("spec_decode_accepted_tokens"))
+    if drafts is None or tokens is None or accepted is None:
         return None
-    tokens = next((source[key] for key in K_KEYS if source.get(key) not in (None, "")), None)
-    methods = [source[key] for key in METHOD_KEYS if key in source]
-    if any(m is None or str(m).strip().lower() in NO_METHOD for m in methods) or str(tokens) == "0":
-        return "off"
-    if tokens is not None and str(tokens).isdecimal():
-        return f"k{tokens}"
-    return str(methods[0]).strip().lower() if methods else None
+    per_pos = record.get("spec_decode_per_position_acceptance_rates")
+    rates = tuple(rate for value in per_pos if (rate := known(value)) is not None) if isinstance(per_pos, list) else ()
+    return Drafting(drafts, tokens, accepted, rates)
 
 
-def _arm_of_name(path: Path) -> str:
-    """The file's name without concurrency, repeat, rate and date: `k3-c32.json` and `k3_run2.json` are both `k3`."""
-    name = path.name.split(".json")[0]
-    return NAME_NOISE.sub("", name).strip("-_.") or name
+def _drafted(record: Mapping[str, Any]) -> bool | None:
+    """vLLM writes its counters only where draft tokens moved; SGLang's acceptance is the server's since its start.
+
+    The acceptance rate is in percent, so only whether it is above zero means the same everywhere.
+    """
+    if _drafting(record) is not None:
+        return True
+    drafts = known(record.get("spec_decode_num_drafts"))
+    if drafts is not None:
+        return drafts > 0
+    rate = known(record.get("spec_decode_acceptance_rate"))
+    if rate is not None:
+        return rate > 0
+    length = known(record.get("accept_length"))
+    return None if length is None else length > 1
+
+
+def _k(record: Mapping[str, Any]) -> int | None:
+    """As the server's own page will show it: vLLM's draft tokens per step, SGLang's including the verified one."""
+    arm = arm_of_settings(record)
+    if arm is None or arm == OFF:
+        return None if arm is None else 0
+    server = _server(record)
+    return whole(server.get("speculative_num_draft_tokens")) if server else k_of_name(arm)
+
+
+def _engines(record: Mapping[str, Any]) -> int | None:
+    for source in (record, _server(record)):
+        for key in ENGINE_KEYS:
+            value = source.get(key)
+            text = str(value) if value is not None and not isinstance(value, bool) else ""
+            if text.isdecimal() and int(text) > 0:
+                return int(text)
+    return None
+
+
+def _server(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """SGLang's `/server_info`; of a disaggregated one, its first decode server's."""
+    info = record.get("server_info")
+    if isinstance(info, dict) and isinstance(info.get("decode"), list) and info["decode"]:
+        info = info["decode"][0]
+    return info if isinstance(info, dict) else {}
+
+
+def _latency(record: Mapping[str, Any], name: str) -> Latency:
+    return Latency(above_zero(record.get(f"median_{name}")), above_zero(record.get(f"p99_{name}")))
+
+
+def _each(total: object, count: int | None) -> float | None:
+    tokens = above_zero(total)
+    return tokens / count if tokens is not None and count else None
+
+
+def _date(value: object) -> float | None:
+    """vLLM writes local time without a zone; this machine's is assumed."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return time.mktime(time.strptime(value, "%Y%m%d-%H%M%S"))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -6,10 +6,13 @@ import csv
 import io
 from pathlib import Path
 
+from probes.imports.json_text import WHAT_TO_DO
 from probes.imports.rows import ResultFileError, Row, positive
 
 REQUIRED = ("arm", "concurrency", "output_tok_s")
 OPTIONAL = ("in_system", "repeat")
+SHOWN = 80
+"""Characters of somebody's file that an error repeats."""
 HEADER = ",".join(REQUIRED) + "[,in_system][,repeat]"
 
 
@@ -40,12 +43,29 @@ def _header(path: Path, where: str, cells: list[str]) -> list[str]:
     columns = [cell.lower() for cell in cells]
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
-        text = f"{where}: column {' and '.join(missing)} is missing; found {', '.join(cells)}. Expected: {HEADER}."
+        _refuse_other_tables(path, where, columns, cells)
+        text = f"{where}: column {' and '.join(missing)} is missing; found {_shown(cells)}. Expected: {HEADER}."
         raise ResultFileError(path, text)
     twice = sorted({name for name in columns if name and columns.count(name) > 1})
     if twice:
         raise ResultFileError(path, f"{where}: column {twice[0]} appears twice; keep one.")
     return columns
+
+
+def _shown(cells: list[str]) -> str:
+    text = ", ".join(cells)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _refuse_other_tables(path: Path, where: str, columns: list[str], cells: list[str]) -> None:
+    """Files that somebody may well give, told by their first line."""
+    if "output_throughput" in columns or "max_concurrency" in columns:
+        text = "this is the summary table of `vllm bench sweep`; give its folder, which names the server of each run."
+        raise ResultFileError(path, f"{where}: {text}")
+    if len(cells) < 2:
+        raise ResultFileError(
+            path, f"{where}: neither a table nor JSON, perhaps a log: {_shown(cells)!r}. {WHAT_TO_DO}"
+        )
 
 
 def _row(path: Path, where: str, columns: list[str], cells: list[str]) -> Row:

@@ -6,69 +6,106 @@ Reads files only; no server and no store is touched.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from probes.imports.bench_json import WHAT_TO_DO, read_json
-from probes.imports.csv_table import read_csv
+from probes.crossover import cells_to_points
+from probes.imports.arm_name import BASELINE_NAMES, k_of_name, looks_like_baseline
+from probes.imports.bench_json import SGLANG
+from probes.imports.open_files import open_results
+from probes.imports.qualify import qualify
+from probes.imports.row_cells import points_and_cells
 from probes.imports.rows import Imported, ResultFileError, Row
-from probes.values import Axis, CurvePoint
+from probes.imports.sweep_file import Sweep
+from probes.values import Axis
 
-BASELINE_NAMES = ("off", "baseline", "none", "no_spec")
+SPECWATCH = "specwatch sweep"
 
 
-def read_results(paths: Sequence[Path], baseline: str | None = None) -> Imported:
-    """Read every file, number the repeats and settle the baseline; ResultFileError in words for people.
+def read_results(
+    paths: Sequence[Path],
+    baseline: str | None = None,
+    *,
+    arms: Sequence[tuple[str, Path]] = (),
+    engines: int | None = None,
+) -> Imported:
+    """Read every file and folder, number the repeats and settle the baseline; ResultFileError in words for people.
 
-    The axis is concurrency per engine only where every measurement states its `in_system` mean, else clients.
+    `arms` are files whose arm is given. `engines` is how many shared the load, where no file tells (else one). The axis
+    is concurrency per engine only where every run has an in-system mean, stated or by Little's law; else clients.
     """
-    rows: list[Row] = []
-    notes: list[str] = []
-    seen: set[Path] = set()
-    for path in paths:
-        if path.resolve() in seen:
-            raise ResultFileError(path, "the file is named twice; its results would count as repeats.")
-        seen.add(path.resolve())
-        own, own_notes = _read_one(path)
-        _refuse_duplicates(own)
-        rows += own
-        notes += own_notes
-    if not rows:
-        raise ResultFileError("(no file)", f"there is nothing to read. {WHAT_TO_DO}")
+    opened = open_results(paths, arms)
+    notes = list(opened.notes)
+    if opened.sweeps:
+        if opened.rows or len(opened.sweeps) > 1:
+            where = opened.sweeps[-1].origin.path
+            raise ResultFileError(where, "a sweep of specwatch is an answer of its own; give it alone.")
+        return _of_sweep(opened.sweeps[0], baseline, notes, opened.files)
+    rows = opened.rows
+    _refuse_duplicates(rows)
     chosen = _baseline(rows, baseline)
-    measured = [row.in_system is not None for row in rows]
-    axis = Axis.CONCURRENCY_PER_ENGINE if all(measured) else Axis.CLIENTS
-    if axis is Axis.CLIENTS and any(measured):
-        missing = next(row for row in rows if row.in_system is None)
-        notes.append(
-            f"in_system is missing ({missing.path}, {missing.where}), so concurrency means clients throughout."
+    qualified = qualify(rows, chosen)
+    used = qualified.rows
+    axis = _axis(used, notes)
+    if engines is None and any(row.engines is None and row.in_flight is not None for row in used):
+        notes.append("No file says how many engines shared the load: one is assumed. Otherwise say --engines N.")
+    used = tuple(replace(row, engines=_engines(row, engines)) for row in used)
+    points, cells = points_and_cells(used, axis)
+    ended = [row.ended_at_s for row in used]
+    known_s = [at for at in ended if at is not None]
+    return Imported(
+        points=points,
+        axis=axis,
+        notes=(*notes, *qualified.notes),
+        baseline=chosen,
+        files=opened.files,
+        cells=cells,
+        arm_k=_arm_k(used, chosen),
+        reasons=qualified.reasons,
+        refused=qualified.refused,
+        tools=tuple(dict.fromkeys(row.tool for row in used if row.tool)),
+        models=tuple(dict.fromkeys(row.model for row in used if row.model)),
+        versions=tuple(dict.fromkeys(row.version for row in used if row.version)),
+        measured_s=(min(known_s), max(known_s)) if known_s and None not in ended else None,
+    )
+
+
+def _of_sweep(sweep: Sweep, baseline: str | None, notes: list[str], files: tuple[Path, ...]) -> Imported:
+    arms = list(dict.fromkeys(cell.arm for cell in sweep.cells))
+    chosen = sweep.baseline if baseline is None else baseline
+    if chosen not in arms:
+        raise ResultFileError(
+            sweep.origin.path, f"there is no arm {chosen} to be the baseline; the arms are {', '.join(arms)}."
         )
-    return Imported(tuple(_points(rows, axis)), axis, tuple(notes), chosen)
-
-
-def _read_one(path: Path) -> tuple[list[Row], list[str]]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ResultFileError(path, f"not a text file (byte {error.start} is not UTF-8). {WHAT_TO_DO}") from error
-    except OSError as error:
-        raise ResultFileError(path, f"cannot be read: {error.strerror or error}.") from error
-    start = text.lstrip()[:1]
-    if not start:
-        raise ResultFileError(path, f"the file is empty. {WHAT_TO_DO}")
-    json_name = path.suffix.lower() in (".json", ".jsonl")
-    return read_json(path, text) if start in "{[" or json_name else read_csv(path, text)
+    if sweep.origin.outcome != "measured":
+        why = f": {sweep.origin.reason}" if sweep.origin.reason else ""
+        notes.append(f"{sweep.origin.path}: the sweep ended as {sweep.origin.outcome}{why}. What it measured is used.")
+    void = sum(not cell.valid for cell in sweep.cells)
+    if void:
+        notes.append(f"{sweep.origin.path}: {void} of {len(sweep.cells)} cells are void and are not used.")
+    return Imported(
+        points=tuple(cells_to_points(sweep.cells)),
+        axis=Axis.CONCURRENCY_PER_ENGINE,
+        notes=tuple(notes),
+        baseline=chosen,
+        files=files,
+        cells=sweep.cells,
+        arm_k=sweep.arm_k,
+        tools=(SPECWATCH,),
+        measured_s=(sweep.origin.started_at_s, sweep.origin.ended_at_s),
+        origin=sweep.origin,
+    )
 
 
 def _refuse_duplicates(rows: Sequence[Row]) -> None:
-    first: dict[tuple[str, float, int], Row] = {}
+    first: dict[tuple[Path, str, float | None, int], Row] = {}
     for row in rows:
         if row.repeat is None:
             continue
-        earlier = first.setdefault((row.arm, row.clients, row.repeat), row)
+        earlier = first.setdefault((row.path, row.arm, row.clients, row.repeat), row)
         if earlier is not row:
-            text = (
-                f"{row.where}: arm {row.arm} at concurrency {row.clients:g}, repeat {row.repeat}, was already measured "
-            )
+            clients = f"{row.clients:g}" if row.clients is not None else "unknown"
+            text = f"{row.where}: arm {row.arm} at concurrency {clients}, repeat {row.repeat}, was already measured "
             raise ResultFileError(row.path, text + f"on {earlier.where}; number the repeats, or drop the column.")
 
 
@@ -76,9 +113,11 @@ def _baseline(rows: Sequence[Row], baseline: str | None) -> str:
     arms = list(dict.fromkeys(row.arm for row in rows))
     where = rows[0].path if len({row.path for row in rows}) == 1 else "all files"
     if len(arms) == 1:
-        text = f"there is only one arm, {arms[0]}. Give at least two, one without speculation; name them in the arm "
+        text = f"there is only one arm, {arms[0]}. Give at least two, one without speculation; name them with --arm "
         raise ResultFileError(
-            where, text + "column, with --metadata arm=NAME (vLLM), --tag NAME (SGLang) or by file name."
+            where,
+            text + "NAME=FILE, in the arm column, with --metadata arm=NAME (vLLM), --tag NAME (SGLang), --label "
+            "arm=NAME (guidellm), or by file or folder name.",
         )
     listed = ", ".join(arms)
     if baseline is not None:
@@ -86,6 +125,7 @@ def _baseline(rows: Sequence[Row], baseline: str | None) -> str:
             raise ResultFileError(where, f"there is no arm {baseline} to be the baseline; the arms are {listed}.")
         return baseline
     known = [arm for arm in arms if arm.lower().replace("-", "_") in BASELINE_NAMES]
+    known = known or [arm for arm in arms if looks_like_baseline(arm)]
     if len(known) != 1:
         why = "none" if not known else "more than one"
         text = f"{why} of the arms is named like a baseline ({', '.join(BASELINE_NAMES)}): {listed}. "
@@ -93,14 +133,38 @@ def _baseline(rows: Sequence[Row], baseline: str | None) -> str:
     return known[0]
 
 
-def _points(rows: Sequence[Row], axis: Axis) -> list[CurvePoint]:
-    """Number repeats in the order read, over all files, so that the same rung of two files is a repeat."""
-    counts: dict[tuple[str, float], int] = {}
-    points = []
-    for row in rows:
-        key = (row.arm, row.clients)
-        repeat = counts[key] = counts.get(key, -1) + 1
-        measured = row.in_system if axis is Axis.CONCURRENCY_PER_ENGINE else None
-        x = row.clients if measured is None else measured
-        points.append(CurvePoint(row.arm, x, row.output_tok_s, repeat))
-    return points
+def _axis(rows: Sequence[Row], notes: list[str]) -> Axis:
+    unknown = [row for row in rows if row.in_system is None and row.in_flight is None]
+    if not unknown:
+        return Axis.CONCURRENCY_PER_ENGINE
+    paced = next((row for row in rows if row.clients is None), None)
+    if paced is not None:
+        text = f"{paced.where}: it was paced by a request rate, and {unknown[0].path} ({unknown[0].where}) has no "
+        raise ResultFileError(paced.path, text + "in-system mean, so the two share no axis; leave one of them out.")
+    if len(unknown) < len(rows):
+        notes.append(
+            f"in_system is missing ({unknown[0].path}, {unknown[0].where}), so concurrency means clients throughout."
+        )
+    return Axis.CLIENTS
+
+
+def _engines(row: Row, given: int | None) -> int:
+    if given is not None and row.engines is not None and given != row.engines:
+        raise ResultFileError(row.path, f"{row.where}: it says {row.engines} engines, and --engines says {given}.")
+    return row.engines or given or 1
+
+
+def _arm_k(rows: Sequence[Row], baseline: str) -> dict[str, int | None]:
+    """What each arm's server would show as its K; from counters, else settings, else (not SGLang's) the name."""
+    found: dict[str, int | None] = {baseline: None}
+    for arm in dict.fromkeys(row.arm for row in rows if row.arm != baseline):
+        own = [row for row in rows if row.arm == arm]
+        drafted = {round(row.drafting.k) for row in own if row.drafting is not None}
+        configured = {row.k for row in own if row.k is not None}
+        named = k_of_name(arm) if all(row.tool != SGLANG for row in own) else None
+        for ks in (drafted, configured, {named} if named is not None else set()):
+            if len(ks) == 1:
+                k = ks.pop()
+                found[arm] = k or None
+                break
+    return found

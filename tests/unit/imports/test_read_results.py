@@ -210,8 +210,8 @@ class TestVllm:
             (json.dumps(vllm("off", 8, float("nan"))), ["record 1", "output_throughput is nan"]),
             (json.dumps(vllm("off", 8, -1.0)), ["record 1", "above 0"]),
             (json.dumps(vllm("off", 8, 1.0) | {"output_throughput": None}), ["record 1", "output_throughput is None"]),
-            (json.dumps({"benchmarks": [{"metrics": {}}]}), ["guidellm", "CSV"]),
-            (json.dumps({"output_token_throughput": {"avg": 1.0}}), ["aiperf", "CSV"]),
+            (json.dumps({"benchmarks": [{"metrics": {}}]}), ["benchmark 1", "guidellm", "output_tokens_per_second"]),
+            (json.dumps({"output_token_throughput": {"avg": 1.0}}), ["record 1", "aiperf", "load is not known"]),
             (json.dumps(vllm("off", 8, 700.0)), ["only one arm, off", "--metadata arm=NAME"]),
             ("[" * 100_000, ["not valid JSON"]),
         ],
@@ -235,10 +235,11 @@ class TestSglang:
 
     def test_lines_named_by_tag(self, tmp_path: Path) -> None:
         imported = self.lines(tmp_path, sglang("off", 8, 700.0), sglang("k3", 8, 650.0), sglang("k3", 8, 660.0))
+        assert imported.axis is Axis.CONCURRENCY_PER_ENGINE
         assert imported.points == (
-            CurvePoint("off", 8.0, 700.0, 0),
-            CurvePoint("k3", 8.0, 650.0, 0),
-            CurvePoint("k3", 8.0, 660.0, 1),
+            CurvePoint("off", 7.84, 700.0, 0),
+            CurvePoint("k3", 7.84, 650.0, 0),
+            CurvePoint("k3", 7.84, 660.0, 1),
         )
 
     def test_without_a_tag_the_server_says_what_ran(self, tmp_path: Path) -> None:
@@ -251,7 +252,7 @@ class TestSglang:
 class TestFiles:
     def test_a_missing_file_a_folder_and_a_binary_are_refused(self, tmp_path: Path) -> None:
         assert "cannot be read" in refused(tmp_path / "nowhere.csv")
-        assert "cannot be read" in refused(tmp_path)
+        assert "holds no results" in refused(tmp_path)
         binary = tmp_path / "results.json"
         binary.write_bytes(b"\x80\x81\x82")
         assert "not UTF-8" in refused(binary)

@@ -1,0 +1,47 @@
+"""The crossover of results measured elsewhere: the same estimator as for a sweep, and what qualifies such results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from probes.crossover import completed, estimate
+from probes.imports.rows import Imported
+from probes.values import ArmVerdict, Axis, Crossover, Reason, Verdict
+
+
+def answer(imported: Imported) -> Crossover:
+    """Estimate, then add latency, schedule and step-time model where the files have what these need."""
+    found = estimate(imported.points, baseline=imported.baseline, axis=imported.axis)
+    if imported.cells:
+        found = _completed(found, imported)
+    arms = {name: _qualified(verdict, imported) for name, verdict in found.arms.items()}
+    arms |= {
+        arm: ArmVerdict(arm, Verdict.INSUFFICIENT, None, None, None, (), None, (why,))
+        for arm, why in imported.refused.items()
+    }
+    return replace(found, arms=arms)
+
+
+def _completed(found: Crossover, imported: Imported) -> Crossover:
+    if imported.axis is Axis.CONCURRENCY_PER_ENGINE:
+        whole = completed(found, imported.cells, imported.arm_k)
+        return whole if _drafting_known(imported) else replace(whole, step_model=None)
+    x_of = {(p.arm, p.output_tok_s, p.repeat): p.concurrency for p in imported.points}
+    by_clients = [
+        replace(cell, concurrency=x_of.get((cell.arm, cell.output_tok_s or 0.0, cell.repeat)))
+        for cell in imported.cells
+    ]
+    # Latency can be compared at equal clients; how long a step takes needs the batch, which clients do not tell.
+    return replace(completed(found, by_clients, imported.arm_k), step_model=None)
+
+
+def _drafting_known(imported: Imported) -> bool:
+    """The step-time model takes an arm without drafts for one without speculation; here silence may mean either."""
+    others = [cell for cell in imported.cells if cell.valid and cell.arm != imported.baseline]
+    return imported.origin is not None or all(cell.drafts for cell in others)
+
+
+def _qualified(verdict: ArmVerdict, imported: Imported) -> ArmVerdict:
+    said: Mapping[str, tuple[Reason, ...]] = imported.reasons
+    return replace(verdict, reasons=(*verdict.reasons, *said.get(verdict.arm, ()), *said.get(imported.baseline, ())))
