@@ -6,13 +6,18 @@ the sweep's answer stands as it is.
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from monitor.acceptance import acceptance_moved, acceptance_noise, acceptance_with
-from monitor.live_mix import mix_distance, mix_moved
+from monitor.live_mix import mix_distance, mix_moved, mix_noise
 from monitor.live_window import LiveWindow
 from monitor.observed import observed_speedup
 from monitor.values import AsOfNow, LiveMix, StoredCrossover
 from probes.steptime.adjust import adjusted
 from probes.steptime.break_even import break_even
+from probes.steptime.shift import speedup_shift
 from probes.steptime.values import Mix, StepModel
 from probes.values import ArmVerdict, Crossover, Reason
 
@@ -39,7 +44,7 @@ def as_of_now(
     decides = model is not None and (moved_a or moved_m)
     verdict, arms = found.arms[arm], dict[str, ArmVerdict]()
     if decides:
-        arms = _moved_arms(found, live_arm, window, to_mix, moved_acceptance=moved_a)
+        arms = _moved_arms(found, live_arm, window, mix if moved_m else None, moved_acceptance=moved_a)
         verdict = arms[arm]
     even = None
     if model is not None and window.concurrency and verdict.speedup:
@@ -70,8 +75,9 @@ def _model(found: Crossover, arm: str) -> StepModel | None:
 
 
 def _moved_arms(
-    found: Crossover, live_arm: str | None, window: LiveWindow, mix: Mix | None, *, moved_acceptance: bool
+    found: Crossover, live_arm: str | None, window: LiveWindow, mix: LiveMix | None, *, moved_acceptance: bool
 ) -> dict[str, ArmVerdict]:
+    """Every arm that can be moved; `mix` is None where it stays the sweep's."""
     arms: dict[str, ArmVerdict] = {}
     for arm in found.arms:
         model = _model(found, arm)
@@ -80,11 +86,28 @@ def _moved_arms(
         length, half = None, 0.0
         if moved_acceptance:
             length = window.acceptance_length if arm == live_arm else acceptance_with(window, model.arms[arm].k)
+            # A speedup moves by at most as much as the acceptance length.
             half = acceptance_noise(window) or 0.0
             if length is None:
                 continue
-        arms[arm] = adjusted(found, arm, acceptance_length=length, mix=mix, acceptance_half=half)
+        if mix is not None:
+            half = math.hypot(half, _mix_half(found, model, arm, window.concurrency, mix))
+        to_mix = mix.mix if mix is not None else None
+        arms[arm] = adjusted(found, arm, acceptance_length=length, mix=to_mix, traffic_half=half)
     return arms
+
+
+def _mix_half(found: Crossover, model: StepModel, arm: str, concurrency: float | None, mix: LiveMix) -> float:
+    """What the noise of live lengths does to the log speedup at the live concurrency, 90%."""
+    at, swept = np.array(concurrency or 1.0), np.array(model.arms[arm].acceptance_length)
+    noise, now = mix_noise(mix.requests), mix.mix
+
+    def moved_by(prompts: float, outputs: float) -> float:
+        other = Mix(now.prompt_tokens * math.exp(prompts), now.output_tokens * math.exp(outputs))
+        return float(speedup_shift(model, arm, found.baseline, at, swept, other).value)
+
+    sides = [moved_by(noise, 0.0) - moved_by(-noise, 0.0), moved_by(0.0, noise) - moved_by(0.0, -noise)]
+    return math.hypot(*sides) / 2
 
 
 def _nearest(model: StepModel | None, mix: LiveMix | None, arm: str) -> Mix | None:

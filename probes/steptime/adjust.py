@@ -38,12 +38,12 @@ def adjusted(
     *,
     acceptance_length: float | None,
     mix: Mix | None,
-    acceptance_half: float = 0.0,
+    traffic_half: float = 0.0,
 ) -> ArmVerdict:
     """The verdict on `arm` at `acceptance_length` tokens per step and `mix`; None leaves what the sweep had.
 
-    `acceptance_half` is the half width of the 90% interval of that length's logarithm: a speedup moves by at most as
-    much. The baseline moves with the mix. Unchanged traffic gives the sweep's verdict itself. `insufficient`, with a
+    `traffic_half` is the half width (90%, log speedup) that the caller's doubt about these two adds to the band. The
+    baseline moves with the mix. Unchanged traffic gives the sweep's verdict itself. `insufficient`, with a
     reason, where the sweep has no model for the arm (`no_step_model`), where the acceptance is none that its K allows
     (`acceptance_impossible`), or where the mix is too far from all that were swept (`mix_not_covered`).
     KeyError where the sweep had no such arm.
@@ -66,7 +66,7 @@ def adjusted(
         gone = _uncovered(model, mix, shift)
         if gone is not None:
             return _withdrawn(measured, "mix_not_covered", gone)
-    half = np.hypot(np.hypot(ratio.half, Z_BAND * shift.sd), acceptance_half)
+    half = np.hypot(np.hypot(ratio.half, Z_BAND * shift.sd), traffic_half)
     moved = replace(ratio, value=ratio.value + shift.value, half=half, half_strong=STRONG * half)
     verdict = judge(arm, found.baseline, moved)
     return replace(verdict, capacity=measured.capacity, reasons=(_words(model, arm, now, mix), *verdict.reasons))

@@ -1,0 +1,237 @@
+"""What is said of live traffic that left what the sweep measured, by the step times of a real H200."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from monitor.commands.once import status_json, status_line
+from monitor.state import EndpointInputs, LiveSettings, endpoint_status
+from monitor.values import EndpointStatus, LiveMix, LiveVerdict, StoredCrossover, StoredReading
+from probes.crossover import speedup_at
+from probes.crossover.estimate import curve_at
+from probes.values import Axis, Identity, Verdict
+from tests.support.drift import SWEPT, SWEPT_MIX, h200, live_minute, live_mix_of, stored_h200
+from tests.support.readings import NOW_S
+
+SETTINGS = LiveSettings(live_window_s=60.0, stale_after_s=20.0, max_age_s=14 * 86400.0, tolerated_loss_pct=3.0)
+POOR = (0.50, 0.30, 0.20)
+RICH = (0.85, 0.72, 0.60)
+
+
+def status(
+    readings: Sequence[StoredReading],
+    stored: StoredCrossover | None = None,
+    *,
+    mix: LiveMix | None = None,
+) -> EndpointStatus:
+    inputs = EndpointInputs(
+        name="chat",
+        pool="chat",
+        declared_live_arm=None,
+        readings=readings,
+        identity=Identity(version="0.26.0", model_root="m"),
+        fingerprint="f" * 12,
+        crossover=stored or stored_h200(),
+        mix=mix,
+    )
+    return endpoint_status(inputs, SETTINGS, NOW_S)
+
+
+def baseline_tok_s(concurrency: float) -> float:
+    found = curve_at(h200().curves["off"], concurrency)
+    assert found is not None
+    return found.tok_s
+
+
+def test_traffic_as_swept_is_judged_by_the_sweep_alone() -> None:
+    seen = status(live_minute(120.0), mix=live_mix_of(190.0, 250.0))
+    k3 = h200().arms["k3"]
+    now = seen.as_of_now
+    assert now is not None
+    assert not now.decides
+    assert (now.value, now.low, now.high, now.band) == (k3.crossover, k3.low, k3.high, k3.speedup)
+    assert seen.speedup_now == speedup_at(k3, 120.0)
+    assert seen.verdict is LiveVerdict.BELOW
+    assert now.break_even is not None
+    assert now.break_even.low < now.break_even.ratio < 2.62
+    assert now.acceptance_length == pytest.approx(2.62)
+    assert now.mix_measured == SWEPT_MIX
+
+
+def test_poorer_acceptance_moves_the_crossover_below_the_load_and_alerts() -> None:
+    swept, now = status(live_minute(120.0)), status(live_minute(120.0, accepted=POOR))
+    assert swept.verdict is LiveVerdict.BELOW
+    assert now.as_of_now is not None
+    assert now.as_of_now.decides
+    assert now.as_of_now.value == pytest.approx(82.0, rel=0.05)
+    assert now.verdict is LiveVerdict.ABOVE
+    assert now.speedup_now is not None
+    assert now.speedup_now.high < 0.97
+    assert now.rule_applies
+    assert now.alerting
+    assert now.headroom == pytest.approx((now.as_of_now.low or 0.0) / 120.0)
+    assert now.crossover is not None
+    assert now.crossover.value == swept.crossover.value if swept.crossover else False
+
+
+def test_richer_acceptance_takes_an_alert_away_that_the_sweep_alone_would_raise() -> None:
+    swept, now = status(live_minute(230.0)), status(live_minute(230.0, accepted=RICH))
+    assert swept.alerting
+    assert now.verdict is LiveVerdict.BELOW
+    assert not now.alerting
+
+
+def test_the_moved_band_is_wider_than_the_measured_one() -> None:
+    moved = status(live_minute(120.0, accepted=POOR)).speedup_now
+    measured = speedup_at(h200().arms["k3"], 120.0)
+    assert moved is not None
+    assert measured is not None
+    assert moved.high / moved.low > measured.high / measured.low
+
+
+def test_break_even_does_not_depend_on_the_live_acceptance() -> None:
+    now, then = status(live_minute(120.0, accepted=POOR)).as_of_now, status(live_minute(120.0)).as_of_now
+    assert now is not None
+    assert then is not None
+    assert now.break_even == then.break_even
+    assert now.break_even is not None
+    assert now.break_even.ratio == pytest.approx(2.31, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "drafts_per_s", "decides"),
+    [
+        ((0.70, 0.505, 0.37), None, False),
+        ((0.66, 0.47, 0.33), None, True),
+        (POOR, 1.0, False),
+        (POOR, 100.0, True),
+    ],
+    ids=["within 3%", "beyond 3%", "sixty drafts", "six thousand drafts"],
+)
+def test_acceptance_has_moved_only_beyond_its_own_noise(
+    accepted: tuple[float, ...], drafts_per_s: float | None, decides: bool
+) -> None:
+    now = status(live_minute(120.0, accepted=accepted, drafts_per_s=drafts_per_s)).as_of_now
+    assert now is not None
+    assert now.decides is decides
+
+
+@pytest.mark.parametrize(("requests", "decides"), [(800.0, True), (25.0, False)])
+def test_another_mix_moves_the_crossover_once_enough_requests_have_shown_it(requests: float, decides: bool) -> None:
+    now = status(live_minute(120.0), mix=live_mix_of(240.0, 256.0, requests)).as_of_now
+    assert now is not None
+    assert now.decides is decides
+
+
+def test_a_mix_that_no_sweep_covers_is_not_judged() -> None:
+    seen = status(live_minute(230.0), mix=live_mix_of(6000.0, 240.0))
+    assert seen.as_of_now is not None
+    assert seen.as_of_now.verdict is Verdict.INSUFFICIENT
+    assert seen.verdict is LiveVerdict.UNKNOWN
+    assert "6000 prompt" in seen.verdict_reason
+    assert "Sweep with requests like today's" in seen.verdict_reason
+    assert (seen.speedup_now, seen.headroom, seen.loss_pct, seen.cost) == (None, None, None, None)
+    assert not seen.rule_applies
+    assert not seen.alerting
+
+
+def test_a_mix_that_few_requests_have_shown_leaves_a_wider_band() -> None:
+    few, many = (status(live_minute(120.0), mix=live_mix_of(400.0, 256.0, n)).as_of_now for n in (30.0, 3000.0))
+    assert few is not None
+    assert many is not None
+    assert few.decides
+    assert many.decides
+    assert few.band[-1].high / few.band[-1].low > many.band[-1].high / many.band[-1].low
+
+
+def test_without_a_model_the_measured_band_stands_and_the_change_is_told() -> None:
+    seen = status(live_minute(230.0, accepted=POOR), stored_h200(step_model=None))
+    assert seen.as_of_now is not None
+    assert not seen.as_of_now.decides
+    assert seen.speedup_now == speedup_at(h200().arms["k3"], 230.0)
+    assert seen.alerting
+    assert "2.00 now and was 2.62 in the sweep" in seen.verdict_reason
+    assert "likely too high" in seen.verdict_reason
+
+
+def test_a_result_without_model_curves_or_acceptance_says_nothing_as_of_now() -> None:
+    bare = stored_h200(step_model=None, curves={}, acceptance={})
+    assert status(live_minute(120.0, accepted=POOR), bare).as_of_now is None
+
+
+def test_other_arms_get_the_live_acceptance_of_their_own_positions() -> None:
+    now = status(live_minute(60.0, accepted=POOR)).as_of_now
+    assert now is not None
+    assert set(now.arms) == {"k1", "k3"}, "what a longer draft would get accepted is not known"
+    measured, moved = h200().arms["k1"].crossover, now.arms["k1"].crossover
+    assert measured is not None
+    assert moved is not None
+    assert moved < measured
+
+
+def test_while_speculation_is_off_the_mix_alone_moves_the_best_arms_crossover() -> None:
+    seen = status(live_minute(120.0, k=None), mix=live_mix_of(240.0, 256.0))
+    assert seen.live_arm == "off"
+    now = seen.as_of_now
+    assert now is not None
+    assert now.decides
+    assert (now.acceptance_length, now.observed) == (None, None)
+    assert not seen.alerting
+
+
+def test_the_output_is_put_beside_what_the_baseline_would_make_of_the_load() -> None:
+    now = status(live_minute(120.0, output_tok_s=1.1 * baseline_tok_s(120.0))).as_of_now
+    assert now is not None
+    assert now.observed is not None
+    assert now.observed.ratio == pytest.approx(1.1)
+    assert now.observed.low < 1.0, "a gauge that reads a fifth low would explain as much"
+    assert now.observed.high > 1.1
+
+
+def test_an_output_that_is_clearly_ahead_holds_the_alert_back() -> None:
+    seen = status(live_minute(230.0, output_tok_s=1.6 * baseline_tok_s(230.0)))
+    assert seen.verdict is LiveVerdict.ABOVE
+    assert not seen.alerting
+    assert "contradicts the sweep" in seen.alerting_reason
+    assert status(live_minute(230.0, output_tok_s=0.5 * baseline_tok_s(230.0))).alerting
+
+
+def test_an_output_that_is_behind_raises_no_alert_by_itself() -> None:
+    assert not status(live_minute(120.0, output_tok_s=0.3 * baseline_tok_s(120.0))).alerting
+
+
+@pytest.mark.parametrize(
+    ("readings", "changes"),
+    [
+        (live_minute([20.0, 200.0] * 6 + [20.0]), {}),
+        (live_minute(120.0, live_counter=False), {}),
+        (live_minute(400.0), {}),
+        (live_minute(120.0), {"axis": Axis.CLIENTS}),
+        (live_minute(120.0), {"curves": {}}),
+    ],
+    ids=["unsteady load", "counter moves at the end of requests", "beyond the baseline", "by clients", "no curves"],
+)
+def test_where_output_cannot_be_compared_nothing_is_observed(
+    readings: list[StoredReading], changes: dict[str, object]
+) -> None:
+    now = status(readings, stored_h200(**changes)).as_of_now
+    assert now is None or now.observed is None
+
+
+def test_once_shows_the_sweeps_crossover_and_the_one_of_now() -> None:
+    seen = status(live_minute(120.0, accepted=POOR), mix=live_mix_of(178.0, 256.0))
+    line = status_line(seen)
+    assert "crossover of k3 162 [140, 188], measured" in line
+    assert "as of now 81" in line
+    assert "acceptance 2.00 now, 2.62 when swept; requests of 178+256 tokens now, 178+256 when swept" in line
+    shown = json.loads(json.dumps(status_json(seen)))
+    assert shown["crossover"]["value"] == pytest.approx(162.0, rel=0.01)
+    assert shown["as_of_now"]["decides"] is True
+    assert shown["as_of_now"]["value"] == pytest.approx(82.0, rel=0.05)
+    assert shown["as_of_now"]["break_even_acceptance"]["value"] == pytest.approx(2.31, rel=0.05)
+    assert shown["as_of_now"]["mix"]["requests"] == 800.0
+    assert shown["speedup_now"] == pytest.approx(seen.speedup_now.ratio if seen.speedup_now else 0.0)
+    assert sum(SWEPT) == pytest.approx(1.62)
