@@ -7,6 +7,7 @@ marks as died and the next sweep goes on with.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import time
@@ -20,6 +21,7 @@ from monitor.config.model import EndpointConfig, ProbeConfig
 from monitor.config.targets import probe_of
 from monitor.service.budget import bounded, need_of
 from monitor.service.died import settle_dead_sweeps
+from monitor.service.refit import refitted
 from monitor.service.restart_sweep import NotRestored, restart_arms
 from monitor.service.restoring import restore_orphans
 from monitor.service.resuming import Resumable, k_changed, resumable
@@ -46,7 +48,9 @@ from probes.sweep.outcome import SweepOutcome
 from probes.sweep.plan import ArmPlan, SweepPlan
 from probes.sweep.resume import signature, usable
 from probes.sweep.run import run_sweep
-from probes.values import Cell, Reading, State
+from probes.values import Cell, Crossover, Reading, State
+
+log = logging.getLogger(__name__)
 
 LOOK_BACK = 50
 """Newest sweeps of the pool among which a broken-off one is looked for; refused tries of a night are among them."""
@@ -245,6 +249,7 @@ class _Sweep:
             "starts": outcome.starts,
             "resumable": outcome.resumable,
         }
+        print_ = self._fingerprint(outcome)
         end_sweep(
             self._store,
             self._id,
@@ -252,13 +257,24 @@ class _Sweep:
             outcome=outcome.outcome,
             reason=outcome.reason,
             exit_code=outcome.exit_code,
-            fingerprint=self._fingerprint(outcome),
-            result=outcome.crossover,
+            fingerprint=print_,
+            result=self._result(outcome, print_),
             arm_k=outcome.arm_k,
             identities={name: asdict(identity) for name, identity in outcome.identities.items()},
             ended_by=ended_by,
             tally=tally,
         )
+
+    def _result(self, outcome: SweepOutcome, print_: str) -> Crossover | None:
+        """The answer, its step-time model fitted over earlier sweeps of other mixes too."""
+        if outcome.crossover is None:
+            return None
+        try:
+            return refitted(self._store, self._plan.pool, print_, outcome.crossover, outcome.cells)
+        except Exception:
+            # What was measured is not lost to a better model of it.
+            log.exception("event=refit_failed pool=%s", self._plan.pool)
+            return outcome.crossover
 
     def _fingerprint(self, outcome: SweepOutcome) -> str:
         """The baseline's: the other arms were checked to be the same but for speculation."""

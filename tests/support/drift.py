@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
+
 from monitor.values import LiveMix, StoredCrossover, StoredReading
 from probes.crossover import cells_to_points, estimate
 from probes.crossover.whole import completed
+from probes.steptime.shift import output_shift
 from probes.steptime.values import Mix
-from probes.values import Axis, Crossover
+from probes.values import Axis, Cell, Crossover
 from tests.support.measured_cells import h200_cells
 from tests.support.readings import NOW_S, engine, reading
 
@@ -73,3 +76,23 @@ def live_minute(
 def live_mix_of(prompt_tokens: float, output_tokens: float, requests: float = 800.0) -> LiveMix:
     """What requests of the last quarter of an hour looked like."""
     return LiveMix(Mix(prompt_tokens, output_tokens), requests, 900.0)
+
+
+def cells_with(mix: Mix) -> list[Cell]:
+    """The H200's cells as another mix would have made them, by the model that was fitted to them."""
+    model = h200().step_model
+    assert model is not None
+    cells = []
+    for cell in h200_cells():
+        assert cell.concurrency
+        assert cell.output_tok_s
+        change, _ = output_shift(model, cell.arm, np.array(cell.concurrency), None, mix)
+        cells.append(
+            replace(
+                cell,
+                output_tok_s=cell.output_tok_s * float(np.exp(change)),
+                prompt_tokens_mean=mix.prompt_tokens,
+                output_tokens_mean=mix.output_tokens,
+            )
+        )
+    return cells
