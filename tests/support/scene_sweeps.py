@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 from monitor.values import SweepProgress, SweepRecord
@@ -16,6 +17,8 @@ from probes.values import (
     Crossover,
     Latency,
     Reason,
+    Schedule,
+    ScheduleStep,
     Verdict,
 )
 
@@ -115,8 +118,17 @@ def sweep_cells() -> tuple[Cell, ...]:
 def result() -> Crossover:
     """k3 crosses at 24 [21-28]."""
     k3 = ArmVerdict("k3", Verdict.CROSSES, 24.0, 21.0, 28.0, band(), Capacity(64.0, 1990.0, "waiting"), ())
-    best = (BestRange(1.0, 21.0, "k3", 24.0, True), BestRange(28.0, 64.0, "off", 14.0, True))
-    return Crossover("off", Axis.CONCURRENCY_PER_ENGINE, {"k3": k3}, best)
+    best = (
+        BestRange(1.0, 21.0, "k3", 24.0, True, ("off",), 4.0, 52.0, 4.0),
+        BestRange(21.0, 28.0, "off", 0.0, False, ("k3",), -3.0, 3.0, 4.0),
+        BestRange(28.0, 64.0, "off", 14.0, True, ("k3",), 4.0, 26.0, 4.0),
+    )
+    latency = {
+        "tpot_p50": {"k3": replace(k3, crossover=25.0, low=21.0, high=30.0)},
+        "ttft_p99": {"k3": ArmVerdict("k3", Verdict.NEVER_FASTER, None, None, 8.0, (), None, ())},
+    }
+    schedule = Schedule((ScheduleStep(1, 20, 3, "k3"), ScheduleStep(21, 64, 0, "off")))
+    return Crossover("off", Axis.CONCURRENCY_PER_ENGINE, {"k3": k3}, best, latency=latency, schedule=schedule)
 
 
 def measured_sweep() -> SweepRecord:

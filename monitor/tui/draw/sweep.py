@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from monitor.tui import format as fmt
 from monitor.tui.draw.cells import cell_table, void_reasons
+from monitor.tui.draw.sweep_answer import answer, compared, verdict_text
 from monitor.tui.lines import BLANK, Line, Span, fit, line, paragraph
 from monitor.tui.plot import Curve, Rule, Shade, plot
 from monitor.tui.scale import doublings, linear
 from monitor.tui.theme import ARM_MARKERS, ARM_ROLES
 from monitor.tui.view import View
 from monitor.values import SweepRecord
-from probes.values import ArmVerdict, Cell, Verdict
+from probes.values import Cell
 
 ENDED = {
     "measured": ("●", "good"),
@@ -46,7 +47,7 @@ def draw(view: View, width: int, height: int) -> list[Line]:
         return [BLANK, *_none_yet(view, width)]
     cells = view.snapshot.cells.get(sweep.id, ())
     arms = arm_names(sweep, cells)
-    top = [_title(view, sweep, width), *_state(view, sweep, width), *verdicts(sweep, width)]
+    top = [_title(view, sweep, width), *_state(view, sweep, width), *answer(sweep, width)]
     top += [*_in_force(view, sweep, width), *_newer_refusal(view, sweep, width)]
     table, void = cell_table(cells, arms, sweep, width), void_reasons(cells, width)
     below = [*table, *void]
@@ -154,21 +155,6 @@ def _state(view: View, sweep: SweepRecord, width: int) -> list[Line]:
     ]
 
 
-def verdicts(sweep: SweepRecord, width: int) -> list[Line]:
-    """A row per speculating arm: its verdict with interval, and why it is what it is."""
-    if sweep.result is None:
-        return []
-    rows: list[Line] = []
-    for name, verdict in sweep.result.arms.items():
-        if name == sweep.baseline:
-            continue
-        why = "; ".join(reason.text for reason in verdict.reasons)
-        rows += paragraph(
-            f"{name}: {verdict_text(verdict)}" + (f" ({why})" if why else ""), width, role="strong", indent=" ", limit=2
-        )
-    return rows
-
-
 def _in_force(view: View, shown: SweepRecord, width: int) -> list[Line]:
     """While the newest sweep has no answer (yet), the one before goes on counting."""
     if shown.result is not None:
@@ -189,19 +175,6 @@ def _newer_refusal(view: View, shown: SweepRecord, width: int) -> list[Line]:
         return []
     ago = fmt.age(view.snapshot.at_s - newest.started_at_s)
     return paragraph(f"newest try {ago} ago refused: {newest.reason}", width, role="warn", indent=" ", limit=2)
-
-
-def verdict_text(verdict: ArmVerdict) -> str:
-    """One arm's answer as a sentence."""
-    top = max((point.concurrency for point in verdict.speedup), default=None)
-    to = "" if top is None else f" up to {fmt.edge(top)}, the highest measured"
-    return {
-        Verdict.CROSSES: f"pays below {fmt.interval(verdict.crossover, verdict.low, verdict.high)} requests per engine",
-        Verdict.ALWAYS_FASTER: f"always faster{to}",
-        Verdict.NEVER_FASTER: f"never faster{to}",
-        Verdict.UNCLEAR: "unclear: the difference drowns in the noise",
-        Verdict.INSUFFICIENT: "too few valid cells to say",
-    }[verdict.verdict]
 
 
 def curves(
@@ -242,16 +215,6 @@ def curves(
             rules=rules,
         ),
     ]
-
-
-def compared(sweep: SweepRecord) -> ArmVerdict | None:
-    """The verdict that the chart shades: the live arm's, else the first speculating arm's."""
-    if sweep.result is None:
-        return None
-    spec = {name: verdict for name, verdict in sweep.result.arms.items() if name != sweep.baseline}
-    if sweep.live_arm in spec:
-        return spec[sweep.live_arm]
-    return next(iter(spec.values()), None)
 
 
 def means(cells: tuple[Cell, ...], arm: str) -> tuple[tuple[float, float | None], ...]:
