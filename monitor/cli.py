@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 from importlib.metadata import version
+from keyword import iskeyword
 
 import click
 
@@ -24,6 +25,7 @@ COMMANDS = {
     "once": "Every endpoint against its crossover, once; exit 1 if any is above.",
     "check": "Explain every error in the config, then try to reach everything it names.",
     "crossover": "The verdict from results measured elsewhere.",
+    "import": "Store results measured elsewhere, so that live traffic is compared with them.",
     "calibrate": "How far this machine's load client can be trusted.",
 }
 
@@ -48,8 +50,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"monitor.commands.{cmd_name}")
-        command = getattr(module, cmd_name)
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        module = importlib.import_module(f"monitor.commands.{name}")
+        command = getattr(module, name)
         assert isinstance(command, click.Command)
         return command
 

@@ -13,6 +13,9 @@ from monitor.values import StoredCrossover, SweepProgress, SweepRecord
 from probes.values import Cell, Crossover
 
 _SELECT = "SELECT s.*, c.result FROM sweeps s LEFT JOIN crossovers c ON c.sweep_id = s.id"
+IMPORTED = "import"
+"""The trigger of results that were measured elsewhere."""
+_RAN_HERE = f"s.\"trigger\" <> '{IMPORTED}'"
 
 
 class SweepRunning(StoreError):
@@ -174,8 +177,8 @@ def recent_sweeps(store: Store, limit: int) -> list[SweepRecord]:
 
 
 def pool_sweeps(store: Store, pool: str, limit: int) -> list[SweepRecord]:
-    """One pool's newest first, running and refused ones included."""
-    sql = f"{_SELECT} WHERE s.pool = ? ORDER BY s.started_at_s DESC, s.id DESC LIMIT ?"
+    """One pool's newest first, running and refused ones included; imported results are none that ran here."""
+    sql = f"{_SELECT} WHERE s.pool = ? AND {_RAN_HERE} ORDER BY s.started_at_s DESC, s.id DESC LIMIT ?"
     return [_record(r) for r in store.rows(sql, (pool, limit))]
 
 
@@ -185,8 +188,12 @@ def running_sweeps(store: Store) -> list[SweepRecord]:
 
 
 def sweeps_since(store: Store, ended_since_s: float) -> list[SweepRecord]:
-    """Newest first, those that ended since then or have not; however many others were refused meanwhile."""
-    sql = f"{_SELECT} WHERE s.outcome = 'running' OR s.ended_at_s >= ? ORDER BY s.started_at_s DESC, s.id DESC"
+    """Newest first, those that ended since then or have not; however many others were refused meanwhile.
+
+    Imported results loaded no server here and are left out.
+    """
+    since = f"(s.outcome = 'running' OR s.ended_at_s >= ?) AND {_RAN_HERE}"
+    sql = f"{_SELECT} WHERE {since} ORDER BY s.started_at_s DESC, s.id DESC"
     return [_record(r) for r in store.rows(sql, (ended_since_s,))]
 
 

@@ -1,0 +1,173 @@
+"""`specwatch import FILE... --pool POOL`: stores results from elsewhere, so that live traffic is compared with them.
+
+It reads files and asks the pool's server what it is; it sends no load, and changes no server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, secret_or_exit
+from monitor.commands.results import read_or_exit, result_options
+from monitor.config.errors import nearest
+from monitor.config.load import Loaded
+from monitor.config.model import EndpointConfig
+from monitor.config.targets import pool_of
+from monitor.service.importing import (
+    Measured,
+    Present,
+    contradictions,
+    measured_at,
+    names,
+    present_server,
+    remarks,
+)
+from monitor.service.sweep_report import sweep_json, sweep_lines, sweep_of
+from monitor.store.imports import AlreadyImported, ImportedSweep, insert_imported
+from monitor.who import who_am_i
+from probes.imports import Imported, answer
+from probes.values import Reason
+
+
+@click.command("import")
+@result_options
+@config_option
+@click.option("--pool", required=True, help="The pool (or one of its endpoints) that the results speak for.")
+@click.option(
+    "--assume-same", is_flag=True, help="Take them for the pool's present server although the files speak against it."
+)
+@click.option("--json", "as_json", is_flag=True, help="The stored sweep on stdout, machine-readable.")
+def import_(
+    files: tuple[Path, ...],
+    arms: tuple[tuple[str, Path], ...],
+    baseline: str | None,
+    engines: int | None,
+    config_path: Path,
+    pool: str,
+    assume_same: bool,
+    as_json: bool,
+) -> None:
+    """Store results measured elsewhere, so that live traffic of POOL is compared with them.
+
+    FILES as for `specwatch crossover`. Exit 0 stored, 2 where a file, the config or the server keeps it from that.
+    """
+    loaded = load_or_exit(config_path)
+    endpoint = _endpoint(loaded, pool)
+    imported = read_or_exit(files, arms, baseline, engines)
+    if imported.origin is not None and imported.origin.outcome != "measured":
+        fail(f"{imported.origin.path}: the sweep ended as {imported.origin.outcome}; only a measured one is stored.")
+    with open_or_exit(loaded) as store:
+        present = secret_or_exit(present_server, loaded, store, endpoint)
+        fingerprint, assumed = _whose(imported, present, endpoint, assume_same)
+        measured = measured_at(imported, time.time())
+        live_arm = endpoint.probe.live_arm if endpoint.probe is not None else None
+        for remark in (*assumed, *remarks(imported, present, measured, live_arm)):
+            click.echo(f"note: {remark}", err=True)
+        sweep = _sweep(imported, endpoint, fingerprint, measured, assumed, live_arm)
+        try:
+            sweep_id = insert_imported(store, sweep)
+        except AlreadyImported as error:
+            fail(f"{error}.")
+        click.echo(f"Stored in {store.path} as sweep {sweep_id} of pool {sweep.pool}.", err=True)
+        if as_json:
+            click.echo(json.dumps(sweep_json(store, sweep_id), indent=1))
+            return
+        for line in sweep_lines(sweep_of(store, sweep_id)):
+            click.echo(line)
+
+
+def _endpoint(loaded: Loaded, pool: str) -> EndpointConfig:
+    """The endpoint that stands for a pool: the one that is swept, else the first."""
+    endpoints = loaded.config.endpoint
+    named = next((pool_of(e) for e in endpoints if pool in (e.name, pool_of(e))), None)
+    of_pool = [e for e in endpoints if pool_of(e) == named]
+    if not of_pool:
+        known = sorted({name for e in endpoints for name in (e.name, pool_of(e))})
+        close = nearest(pool, known)
+        cure = f"did you mean {close}?" if close else f"known: {', '.join(known) or 'none'}"
+        fail(f"{loaded.path}: --pool {pool} is neither an endpoint nor a pool of this config; {cure}")
+    return next((e for e in of_pool if e.probe is not None), of_pool[0])
+
+
+def _whose(
+    imported: Imported, present: Present | None, endpoint: EndpointConfig, assume_same: bool
+) -> tuple[str, tuple[str, ...]]:
+    """The fingerprint that the results are stored under, and what of it is assumed."""
+    own = imported.origin.fingerprint if imported.origin is not None else ""
+    if present is None:
+        if own and not assume_same:
+            return own, (
+                f"what {endpoint.name} serves is not known; live traffic is compared once it turns out to be the "
+                f"server that the sweep measured ({own}).",
+            )
+        fail(
+            f"{endpoint.name} does not answer and was never seen, so nothing says which server these results are for. "
+            "Start it (or `specwatch serve`), then import again."
+        )
+    against = contradictions(imported, present)
+    if not against:
+        same = "the sweep's own identity says so" if own else "the files do not say what they measured"
+        return present.fingerprint, (
+            f"taken for the server of {endpoint.name} ({present.fingerprint}, {present.how}): {same}.",
+        )
+    if assume_same:
+        return present.fingerprint, (
+            f"assumed to be for the server of {endpoint.name} ({present.fingerprint}), as asked by --assume-same, "
+            f"although {'; '.join(against)}.",
+        )
+    if own:
+        return own, (
+            f"stored for the server that the sweep measured, and not compared with live traffic now: {against[-1]}. "
+            "--assume-same compares it all the same.",
+        )
+    fail(
+        f"These results are not for the server of {endpoint.name}: {'; '.join(against)}. "
+        "If it is the same server under another name, say --assume-same."
+    )
+
+
+def _sweep(
+    imported: Imported,
+    endpoint: EndpointConfig,
+    fingerprint: str,
+    measured: Measured,
+    assumed: tuple[str, ...],
+    live_arm: str | None,
+) -> ImportedSweep:
+    user, host = who_am_i()
+    origin = imported.origin
+    with_ = " and ".join(imported.tools) or "a table"
+    when = datetime.fromtimestamp(measured.last_s).astimezone()
+    told = f"Measured elsewhere with {with_}, last run {when:%Y-%m-%d %H:%M %Z} by {measured.told_by}"
+    what = f"{told}; imported by {user}@{host} from {names(imported.files)}."
+    found = answer(imported)
+    notes = (Reason("imported", what), *(Reason("assumed_server", text[0].upper() + text[1:]) for text in assumed))
+    arms = {imported.baseline, *found.arms}
+    return ImportedSweep(
+        pool=pool_of(endpoint),
+        endpoint=endpoint.name,
+        started_at_s=measured.first_s,
+        ended_at_s=measured.last_s,
+        reason=f"imported from {names(imported.files)} ({with_})",
+        who=f"{user}@{host}",
+        pid=os.getpid(),
+        host=host,
+        fingerprint=fingerprint,
+        baseline=imported.baseline,
+        live_arm=live_arm if live_arm in arms else None,
+        files={hashlib.sha256(path.read_bytes()).hexdigest(): path.name for path in imported.files},
+        plan=origin.plan if origin is not None else {},
+        result=replace(found, notes=(*notes, *found.notes)),
+        arm_k=imported.arm_k,
+        identities=origin.identities if origin is not None else {},
+        cells=imported.cells,
+        is_whole_sweep=origin is not None,
+    )

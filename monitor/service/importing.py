@@ -1,0 +1,133 @@
+"""What results from elsewhere are stored as: whose server they are taken for, how old they are, what is assumed.
+
+The pool's server is asked by GET alone; nothing is written here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+
+from monitor.config.load import Loaded
+from monitor.config.model import EndpointConfig, ScrapeConfig
+from monitor.config.targets import endpoint_target
+from monitor.service.statuses import fingerprint_of
+from monitor.store.db import Store
+from monitor.store.identities import load_identity
+from monitor.units import age_text
+from probes.imports import Imported
+from probes.scrape.identity import identify
+from probes.scrape.scrape import Scraper
+from probes.values import Axis, Identity, Reading, State, Target
+
+APART_S = 86_400.0
+"""Arms measured further apart than a day were hardly measured under one condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """The server that a pool's live traffic runs on."""
+
+    fingerprint: str
+    identity: Identity
+    engines: int | None
+    how: str
+    """How that is known, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """When the runs were made, Unix time."""
+
+    first_s: float
+    last_s: float
+    told_by: str
+    """In words: the files, or their modification times."""
+
+
+def present_server(loaded: Loaded, store: Store, endpoint: EndpointConfig) -> Present | None:
+    """As it answers now, else as the store last saw it; None where neither tells. Raises ConfigError, StoreError."""
+    reading, identity = asyncio.run(_look(endpoint_target(endpoint), loaded.config.scrape))
+    now = fingerprint_of(endpoint, identity, reading) if reading.state is State.OK else None
+    if now is not None:
+        return Present(now, identity, len(reading.engines) or None, f"as {endpoint.name} answers now")
+    known = load_identity(store, endpoint.name)
+    if known is None or not known[1]:
+        return None
+    identity, fingerprint, seen_s = known
+    age = age_text(max(0.0, time.time() - seen_s))
+    return Present(fingerprint, identity, None, f"as {endpoint.name} was last seen, {age} ago")
+
+
+async def _look(target: Target, scrape: ScrapeConfig) -> tuple[Reading, Identity]:
+    async with aclosing(
+        Scraper(target, timeout_s=scrape.timeout_s, max_bytes=scrape.max_page_bytes, gzip=scrape.gzip)
+    ) as scraper:
+        reading = await scraper.read()
+    if reading.state is not State.OK:
+        return reading, Identity()
+    return reading, await identify(target, timeout_s=scrape.timeout_s)
+
+
+def measured_at(imported: Imported, now_s: float) -> Measured:
+    """From the files' own dates where each has one, else from when they were last changed; never later than now."""
+    if imported.measured_s is not None:
+        (first_s, last_s), told_by = imported.measured_s, "their own dates"
+    else:
+        times = [path.stat().st_mtime for path in imported.files]
+        first_s, last_s, told_by = min(times), max(times), "when the files were last changed"
+    return Measured(min(first_s, now_s), min(last_s, now_s), told_by)
+
+
+def contradictions(imported: Imported, present: Present) -> list[str]:
+    """What in the files speaks against their being measured on a server like the present one."""
+    found: list[str] = []
+    served = [present.identity.model, present.identity.model_root, *present.identity.models]
+    ours = {_last(name) for name in served if name}
+    if imported.models and ours and not ours & {_last(name) for name in imported.models}:
+        found.append(f"they measured {', '.join(imported.models)}, and it serves {', '.join(sorted(ours))}")
+    version = present.identity.version
+    if version is not None and imported.versions and version not in imported.versions:
+        found.append(f"they measured release {', '.join(imported.versions)}, and it runs {version}")
+    own = imported.origin.fingerprint if imported.origin is not None else ""
+    if own and own != present.fingerprint:
+        found.append(
+            f"the sweep's server was {own} and it is {present.fingerprint}: version, model, cache settings, hardware "
+            "or revision differ"
+        )
+    return found
+
+
+def remarks(imported: Imported, present: Present | None, measured: Measured, live_arm: str | None) -> list[str]:
+    """What somebody who stores these should know."""
+    found: list[str] = []
+    if measured.last_s - measured.first_s > APART_S:
+        found.append(
+            f"its runs lie {age_text(measured.last_s - measured.first_s)} apart; what changed meanwhile is in it."
+        )
+    arms = list(dict.fromkeys(point.arm for point in imported.points))
+    if live_arm is not None and live_arm not in arms:
+        found.append(
+            f"the live arm in the config is {live_arm}, and these arms are {', '.join(arms)}: name its files with "
+            f"--arm {live_arm}=FILE, or live traffic is not compared."
+        )
+    if present is not None and imported.axis is Axis.CLIENTS and (present.engines or 1) > 1:
+        found.append(
+            f"it is by clients, not per engine, and the endpoint has {present.engines} engines: live traffic is not "
+            "compared."
+        )
+    return found
+
+
+def names(files: Sequence[Path]) -> str:
+    """A few file names for a sentence."""
+    shown = [path.name for path in files[:4]]
+    return ", ".join(shown) + (f" and {len(files) - 4} more" if len(files) > 4 else "")
+
+
+def _last(name: str) -> str:
+    return name.rstrip("/").rsplit("/", 1)[-1].lower()
