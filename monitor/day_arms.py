@@ -10,15 +10,18 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from monitor.account_values import ArmDay, DayAccount, EngineMinute
 from monitor.cost import SATURATED_SHARE
 from monitor.values import Span
-from probes.crossover.arrival import ALONE, Curve, curves_of, lead, same_rate
+from probes.crossover.arrival import ALONE, Curve, SameRate, curves_of, lead, same_rate
 from probes.values import BandPoint, Crossover
 
 ALIKE_COVER = 0.95
 """Arms are compared over the day only where they cover about as much of it as the one that covers most."""
+ALIKE_LOAD = 0.01
+"""Loads this close, relatively, move alike; a day has a few hundred of them."""
 
 
 @dataclass(slots=True)
@@ -36,7 +39,7 @@ class _Tally:
 
     def add(self, minute: EngineMinute, live: Curve, arm: Curve) -> None:
         load = minute.concurrency or 0.0
-        there = same_rate(live, arm, load)
+        there = _there(live, arm, load)
         if there.concurrency is None:
             self.overload_s += minute.seconds if there.overload else 0.0
         else:
@@ -70,13 +73,40 @@ class _Tally:
         )
 
 
+def _there(live: Curve, arm: Curve, load: float) -> SameRate:
+    """`same_rate` at the nearest of the loads that stand for all, moved to `load`."""
+    if live.at(math.log(load)) is None:
+        return same_rate(live, arm, load)
+    step = round(math.log(load) / ALIKE_LOAD)
+    factor = load / _near(live, step)
+    found = _at_step(live, arm, step)
+    return replace(
+        found,
+        concurrency=_scaled(found.concurrency, factor),
+        low=_scaled(found.low, factor),
+        high=_scaled(found.high, factor),
+    )
+
+
+@lru_cache(maxsize=16_384)
+def _at_step(live: Curve, arm: Curve, step: int) -> SameRate:
+    return same_rate(live, arm, _near(live, step))
+
+
+def _near(live: Curve, step: int) -> float:
+    return min(max(math.exp(step * ALIKE_LOAD), live.lowest), live.top)
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return value * factor if value is not None else None
+
+
 def _plus(total: float | None, edge: float | None, seconds: float) -> float | None:
     return total + edge * seconds if total is not None and edge is not None else None
 
 
 def _times(span: Span, factor: float) -> Span:
-    low, high = (edge * factor if edge is not None else None for edge in (span.low, span.high))
-    return Span(span.value * factor, low, high)
+    return Span(span.value * factor, _scaled(span.low, factor), _scaled(span.high, factor))
 
 
 def with_arms(account: DayAccount, busy: Sequence[tuple[EngineMinute, str]], found: Crossover) -> DayAccount:
@@ -111,7 +141,7 @@ def _best(found: Crossover, curves: Mapping[str, Curve], live: str, load: float)
     lowest = found.best[0].start if found.best else math.inf
     at = max(load, lowest) if lowest <= ALONE else load
     named = next((b.arm for b in found.best if b.start <= at <= b.end), live)
-    if named not in curves or same_rate(curves[live], curves[named], load).concurrency is None:
+    if named not in curves or _there(curves[live], curves[named], load).concurrency is None:
         return live
     return named
 

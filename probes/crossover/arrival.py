@@ -1,11 +1,17 @@
 """Where another arm would sit if it carried the arrivals that one arm carries now: at one rate, not at one concurrency.
 
 Below saturation the output of a server is what arrives, whatever the arm. By Little's law (requests in the system =
-arrival rate x time in the system) the same requests per second and the same answers give the same tok/s, so another arm
-sits where its own curve makes that many, and its time per token is to the live one's as the two concurrencies are.
+arrival rate x time in the system) time per token then goes with the requests in the system.
 
-Both curves are read where the live arm sits, never off the live token counter: traffic of another shape than the
-sweep's moves all arms alike, and the ratio of two points of the measured curves does not see it. Pure.
+Requests that arrive at random do not keep their number steady, and a curve that bends makes the swings cost: a mean of
+four in the system is slower than four all the time. So the curve gives a queue: with n in the system the engine makes
+Y(n) tok/s, shared among them; with A tok/s asked for by Poisson arrivals, the chance of n is proportional to
+A^n / (Y(1) Y(2) ... Y(n)), whatever the lengths of the answers (processor sharing with a rate that depends on the state
+is insensitive to them: J. W. Cohen, "The multiple phase service network with generalized processor sharing", 1979).
+The live arm's mean gives A, and A the other arm's mean.
+
+Both arms are read off the measured curves at the live concurrency, never off the live token counter: traffic of another
+shape than the sweep's moves all arms alike, and the ratio of two points does not see it. Pure.
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -26,17 +33,27 @@ PAUSES = math.log(1e-4)
 """How far below it goes on, in log concurrency."""
 FLAT = 0.1
 """Slope of log tok/s over log concurrency at a curve's top below which more requests bring no more output."""
+UNSEEN = 0.05
+"""Share of the time that may lie outside what was measured before nothing is said."""
+HALVINGS = 32
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """One arm's tok/s per engine in natural logs, with the half width of its 90% band."""
+    """One arm's tok/s per engine in natural logs, with the half width of its 90% band; equal only to itself."""
 
     log_x: Floats
     log_y: Floats
     half: Floats
+    lowest: float
+    """Lowest measured concurrency; 0 where that is one request alone."""
     top: float
     """Highest measured concurrency."""
+    rising: bool
+    """More requests would have brought more output than at the highest measured."""
+    states: Floats
+    """Log tok/s with 1, 2, ... requests in the system, up to the most that it made; beyond, it makes no more."""
+    state_half: Floats
 
     def at(self, log_x: float) -> tuple[float, float] | None:
         """Log tok/s and half width; None outside what was measured."""
@@ -47,17 +64,32 @@ class Curve:
 
 def curve_of(samples: Sequence[CurveSample]) -> Curve | None:
     """A stored curve in logs, gone on with below one request alone; None with fewer than two rungs."""
+    return _curve(tuple(samples))
+
+
+@lru_cache(maxsize=256)
+def _curve(samples: tuple[CurveSample, ...]) -> Curve | None:
     if len(samples) < 2:
         return None
     rows = np.log([(s.concurrency, s.tok_s, s.low, s.high) for s in samples])
     x, y, half = rows[:, 0], rows[:, 1], (rows[:, 3] - rows[:, 2]) / 2
-    if samples[0].concurrency <= ALONE:
-        x, y, half = (
-            np.concatenate([[x[0] + PAUSES], x]),
-            np.concatenate([[y[0] + PAUSES], y]),
-            np.concatenate([half[:1], half]),
-        )
-    return Curve(x, y, half, samples[-1].concurrency)
+    rising = bool((y[-1] - y[-2]) / (x[-1] - x[-2]) > FLAT)
+    alone = samples[0].concurrency <= ALONE
+    # Below a higher first rung the proportion is a guess: `same_rate` says nothing where that counts.
+    x, y, half = (np.concatenate([[x[0] + PAUSES], x]), np.concatenate([[y[0] + PAUSES], y]), np.append(half[:1], half))
+    most = max(1, round(math.exp(x[int(np.argmax(y))])))
+    log_n = np.log(np.arange(1, most + 1))
+    own = slice(0 if alone else 1, None)
+    return Curve(
+        log_x=x[own],
+        log_y=y[own],
+        half=half[own],
+        lowest=0.0 if alone else samples[0].concurrency,
+        top=samples[-1].concurrency,
+        rising=rising,
+        states=np.interp(log_n, x, y),
+        state_half=np.interp(log_n, x, half),
+    )
 
 
 def curves_of(samples: Mapping[str, Sequence[CurveSample]]) -> dict[str, Curve]:
@@ -90,52 +122,86 @@ class SameRate:
 
 
 def same_rate(live: Curve, arm: Curve, concurrency: float) -> SameRate:
-    """Where `arm` would sit with the arrivals that `live` carries at `concurrency`.
+    """Where `arm` would sit, as a time mean, with the arrivals that `live` carries at a mean of `concurrency`.
 
-    The lowest concurrency at which the arm makes as many tok/s: with arrivals that do not wait for answers, that is
-    where it settles. The interval is that of both curves together.
+    The interval is that of both curves together.
     """
     now = live.at(math.log(concurrency)) if concurrency > 0 else None
     if now is None:
         return SameRate(None, reason="the live load lies outside what was measured of the live arm")
     if arm is live:
         return SameRate(concurrency, concurrency, concurrency)
-    wanted, half = now[0], np.hypot(arm.half, now[1])
-    at = _first(arm.log_x, arm.log_y, wanted)
-    if at is None:
-        return _cannot(arm, wanted, half)
-    if at == -math.inf:
-        lowest = math.exp(arm.log_x[0])
-        return SameRate(None, reason=f"it would sit below {lowest:.3g}, the lowest that was measured of it")
+    asked = _offered(live, concurrency, now[0])
+    queue = _queue(arm.states, asked)
+    if queue is None or queue.mean > arm.top or (arm.rising and queue.beyond > UNSEEN):
+        return _cannot(arm, asked)
+    if queue.below(arm.lowest) > UNSEEN:
+        return SameRate(None, reason=f"it would often sit below {arm.lowest:.3g}, the lowest that was measured of it")
+    lighter = _shift(arm, queue.mean, arm.states + arm.state_half, asked, asked - now[1])
+    heavier = _shift(arm, queue.mean, arm.states - arm.state_half, asked, asked + now[1])
     return SameRate(
-        math.exp(at),
-        _exp(_first(arm.log_x, arm.log_y + half, wanted)),
-        _exp(_first(arm.log_x, arm.log_y - half, wanted)),
+        queue.mean,
+        queue.mean * math.exp(-lighter) if lighter is not None else None,
+        queue.mean * math.exp(heavier) if heavier is not None else None,
     )
 
 
-def _cannot(arm: Curve, wanted: float, half: Floats) -> SameRate:
-    most = int(np.argmax(arm.log_y))
-    made = f"{math.exp(arm.log_y[most]):.0f} tok/s at {math.exp(arm.log_x[most]):.3g}"
-    if float(np.max(arm.log_y + half)) >= wanted:
-        return SameRate(None, reason=f"at its limit within the noise: it made at most {made}")
-    slope = (arm.log_y[-1] - arm.log_y[-2]) / (arm.log_x[-1] - arm.log_x[-2])
-    if slope > FLAT:
-        return SameRate(None, reason=f"not known: it made {made}, the highest measured, and was still rising")
-    return SameRate(None, reason=f"could not carry it: it made at most {made}", overload=True)
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """The time mean of requests in the system, and how the time is spread over their number."""
+
+    mean: float
+    chance: Floats
+    """Of 0, 1, 2, ... up to the most that makes a difference."""
+    beyond: float
+
+    def below(self, lowest: float) -> float:
+        """Share of the time with somebody in the system, but fewer than `lowest`."""
+        return float(self.chance[1 : math.ceil(lowest)].sum()) if lowest else 0.0
 
 
-def _first(log_x: Floats, log_y: Floats, wanted: float) -> float | None:
-    """Where the line first reaches `wanted` from below; -inf where it starts above, None where it never does."""
-    reached = np.flatnonzero(log_y >= wanted)
-    if not reached.size:
+def _queue(states: Floats, asked: float) -> _Queue | None:
+    """The queue under Poisson arrivals that ask for exp(asked) tok/s; None where it would grow without end."""
+    spare = 1.0 - math.exp(asked - states[-1])
+    if spare <= 0:
         return None
-    right = int(reached[0])
-    if right == 0:
-        return float(log_x[0]) if math.isclose(log_y[0], wanted, abs_tol=1e-9) else -math.inf
-    share = (wanted - log_y[right - 1]) / (log_y[right] - log_y[right - 1])
-    return float(log_x[right - 1] + share * (log_x[right] - log_x[right - 1]))
+    n = np.arange(states.size + 1)
+    log_chance = n * asked - np.concatenate([[0.0], np.cumsum(states)])
+    chance = np.exp(log_chance - log_chance.max())
+    # Beyond the last state the engine makes no more: a geometric tail.
+    tail = float(chance[-1]) * (1 - spare) / spare
+    whole = float(chance.sum()) + tail
+    mean = (float(chance @ n) + tail * (states.size + 1 / spare)) / whole
+    return _Queue(mean, chance / whole, tail / whole)
 
 
-def _exp(edge: float | None) -> float | None:
-    return math.exp(edge) if edge is not None and edge != -math.inf else None
+@lru_cache(maxsize=4096)
+def _offered(live: Curve, concurrency: float, made: float) -> float:
+    """Log tok/s that arrivals ask for where the live arm holds `concurrency`; at most `made`, what it makes there."""
+    high = min(made, float(live.states[-1]))
+    low = high + PAUSES
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        queue = _queue(live.states, middle)
+        if queue is None or queue.mean > concurrency:
+            high = middle
+        else:
+            low = middle
+    return (low + high) / 2
+
+
+def _shift(arm: Curve, mean: float, states: Floats, asked: float, asked_edge: float) -> float | None:
+    """How far the mean moves, in logs, with the arm's curve or the live one at an edge; None beyond the top."""
+    one, two = _queue(states, asked), _queue(arm.states, asked_edge)
+    if one is None or two is None or max(one.mean, two.mean) > arm.top:
+        return None
+    return math.hypot(math.log(one.mean / mean), math.log(two.mean / mean))
+
+
+def _cannot(arm: Curve, asked: float) -> SameRate:
+    made = f"at most {math.exp(arm.states[-1]):.0f} tok/s"
+    if arm.rising:
+        return SameRate(None, reason=f"not known: it would often exceed {arm.top:.3g}, the highest that was measured")
+    if asked < arm.states[-1] + arm.state_half[-1]:
+        return SameRate(None, reason=f"at its limit within the noise: it made {made}")
+    return SameRate(None, reason=f"could not carry it: it made {made}", overload=True)

@@ -25,21 +25,31 @@ SLOW = curve([100, 200, 400, 800, 1500, 2600, 3600])
 """Crosses FAST between 16 and 32."""
 
 
-def test_below_the_crossover_the_faster_arm_holds_fewer_requests_for_the_same_arrivals() -> None:
-    there = same_rate(SLOW, FAST, 8.0)
-    assert there.concurrency == pytest.approx(4.0 * 2 ** (math.log(800 / 740) / math.log(1300 / 740)))
-    assert there.low is not None
-    assert there.concurrency is not None
-    assert there.high is not None
-    assert 3.9 < there.low < there.concurrency < there.high < 4.9
+def test_without_bends_twice_the_speed_is_half_the_requests() -> None:
+    one, two = curve([100 * x for x in RUNGS]), curve([200 * x for x in RUNGS])
+    assert same_rate(one, two, 8.0).concurrency == pytest.approx(4.0, rel=1e-6)
+    assert same_rate(two, one, 8.0).concurrency == pytest.approx(16.0, rel=1e-6)
 
 
-def test_above_the_crossover_it_holds_more() -> None:
-    there = same_rate(FAST, SLOW, 64.0)
+def test_servers_that_serve_one_at_a_time_queue_as_the_textbook_says() -> None:
+    """M/M/1: a mean of n in the system is a load of n / (1 + n)."""
+    slow, fast = curve([100, 100, 100, 100, 100, 100, 100]), curve([150, 150, 150, 150, 150, 150, 150])
+    load = 8 / 9 * 100 / 150
+    assert same_rate(slow, fast, 8.0).concurrency == pytest.approx(load / (1 - load), rel=1e-4)
+
+
+def test_below_the_crossover_the_faster_arm_holds_fewer_requests_and_above_it_more() -> None:
+    below, above = same_rate(SLOW, FAST, 8.0), same_rate(SLOW, FAST, 27.0)
+    assert below.concurrency is not None
+    assert 4.0 < below.concurrency < 5.5
+    assert above.concurrency is not None
+    assert above.concurrency > 27.0
+
+
+def test_there_and_back_again_is_where_it_was() -> None:
+    there = same_rate(FAST, SLOW, 40.0)
     assert there.concurrency is not None
-    assert 28.0 < there.concurrency < 32.0
-    back = same_rate(SLOW, FAST, there.concurrency)
-    assert back.concurrency == pytest.approx(64.0)
+    assert same_rate(SLOW, FAST, there.concurrency).concurrency == pytest.approx(40.0, rel=1e-3)
 
 
 def test_the_interval_is_that_of_both_curves() -> None:
@@ -55,7 +65,7 @@ def test_an_arm_that_levelled_off_could_not_carry_more_than_its_most() -> None:
     there = same_rate(SLOW, FAST, 60.0)
     assert there.concurrency is None
     assert there.overload
-    assert "at most 2400 tok/s at 64" in there.reason
+    assert "at most 2400 tok/s" in there.reason
 
 
 def test_an_arm_that_was_still_rising_at_its_last_rung_is_not_called_too_slow() -> None:
@@ -63,7 +73,7 @@ def test_an_arm_that_was_still_rising_at_its_last_rung_is_not_called_too_slow() 
     there = same_rate(FAST, short, 16.0)
     assert there.concurrency is None
     assert not there.overload
-    assert "still rising" in there.reason
+    assert "often exceed 8, the highest that was measured" in there.reason
 
 
 def test_at_an_arms_limit_within_the_noise_nothing_is_claimed() -> None:
@@ -76,7 +86,7 @@ def test_at_an_arms_limit_within_the_noise_nothing_is_claimed() -> None:
 
 def test_an_edge_that_the_ladder_does_not_close_is_open() -> None:
     level = curve([200, 390, 740, 1300, 1900, 2300, 2400])
-    there = same_rate(curve([100, 200, 400, 800, 1500, 2380, 3600]), level, 32.0)
+    there = same_rate(curve([100, 200, 400, 800, 1500, 2300, 3600]), level, 32.0)
     assert there.concurrency is not None
     assert there.low is not None
     assert there.high is None
@@ -91,7 +101,7 @@ def test_an_arm_that_falls_at_high_load_sits_on_its_rising_side() -> None:
 
 def test_a_load_lighter_than_one_request_is_one_request_with_pauses() -> None:
     there = same_rate(SLOW, FAST, 0.2)
-    assert there.concurrency == pytest.approx(0.1)
+    assert there.concurrency == pytest.approx(0.1, rel=0.01)
     point = lead(FAST, SLOW, 0.2)
     assert point is not None
     assert point.ratio == pytest.approx(2.0)

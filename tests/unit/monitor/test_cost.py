@@ -116,7 +116,7 @@ def test_with_the_same_arrivals_the_others_sit_elsewhere() -> None:
     off, k1 = found.at_same_rate
     assert off.concurrency is not None
     assert off.time_per_token is not None
-    assert off.concurrency.value == pytest.approx(24 * (32 / 24) ** (math.log(2160 / 2000) / math.log(2400 / 2000)))
+    assert off.concurrency.value == pytest.approx(27.1, rel=0.01), "where off makes the 2160 tok/s of k3"
     assert off.time_per_token.value == pytest.approx(off.concurrency.value / 32.0)
     assert k1.concurrency is not None
     assert k1.concurrency.value < off.concurrency.value
