@@ -15,19 +15,22 @@ Floats = NDArray[np.float64]
 
 PRIOR_SIGMA = 0.015
 """Relative noise of one cell that the repeats' own estimate is shrunk toward (measured: 0.5% to 2.5%)."""
-PRIOR_DF = 4.0
+PRIOR_DF = 2.0
 """Weight of that prior, in degrees of freedom."""
 PRIOR_START_DF = 1.0
 """The same for starts: there are few of them, but they scatter from one server to the next by more than cells do."""
 UNREPEATED_SIGMA = 0.025
 """Relative noise assumed for an arm without a single repeat."""
-COMMON_SIGMA = 0.025
-"""Relative noise of a ratio that repeats inside one run cannot see: restarts of a server differ by 2-3%.
+UNREPEATED_DF = 4.0
+"""How sure that assumption is, in degrees of freedom."""
+COMMON_SIGMA = 0.02
+"""Sd of a ratio of two runs of one server, which repeats inside a run cannot see: they differ by 2-3%, a calm machine's
+by less. 2% covers 9 crossovers in 10 where it is drawn from 1% to 3%; 2.5% covered 95% and was 15% wider.
 Where starts were measured too (`split_starts`) it stays the least that is allowed for."""
 Z_BAND = 1.6449
 """Two-sided 90%: bands and intervals."""
-Z_STRONG = 2.3263
-"""Two-sided 98%: a sign counts for a verdict only beyond this, because a ladder gives it many chances."""
+Z_STRONG = 2.5758
+"""Two-sided 99%: a sign counts for a verdict only beyond this, because a ladder gives it many chances."""
 UNBOUNDED = 300.0
 """Half width of a band in natural logs, beyond which its edges would be no floats; so wide a band says nothing."""
 
@@ -46,7 +49,7 @@ def pooled_noise(residuals: Sequence[Floats]) -> Noise:
     """Pool one arm's residuals (one array of log residuals per rung) and shrink them toward the prior."""
     measured_df = float(sum(max(0, r.size - 1) for r in residuals))
     if measured_df == 0:
-        return Noise(UNREPEATED_SIGMA, PRIOR_DF, repeated=False)
+        return Noise(UNREPEATED_SIGMA, UNREPEATED_DF, repeated=False)
     total = float(sum(float(np.sum(r * r)) for r in residuals if r.size > 1))
     df = PRIOR_DF + measured_df
     return Noise(float(np.sqrt((PRIOR_DF * PRIOR_SIGMA**2 + total) / df)), df, repeated=True)

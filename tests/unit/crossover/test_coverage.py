@@ -1,75 +1,90 @@
-"""The 90% that an interval claims, counted on sweeps with a known truth; and how wide it may be to get there."""
+"""The 90% that an interval claims and the verdicts beside it, counted on sweeps with a known truth.
+
+Few sweeps and fixed seeds, so the limits leave room for luck; `make eval` counts thousands.
+"""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
 import pytest
 
-from probes.crossover import estimate
-from probes.values import ArmVerdict, Axis, Verdict
-from tests.support.simulated_sweeps import CROSSING, LADDERS, Sweep, same_server_twice, simulate
+from probes.values import Verdict
+from tests.support.scored_sweeps import Scored, judged, score
+from tests.support.simulated_sweeps import (
+    CROSSING,
+    LADDER,
+    SHAPES,
+    Noise,
+    draw_noise,
+    same_server_twice,
+    simulate,
+)
 
-PER_SHAPE = 120
-
-
-def judged(sweep: Sweep) -> ArmVerdict:
-    return estimate(sweep.points, baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE).arms["on"]
+PER_SHAPE = 200
 
 
 @cache
-def sweeps(shape: str) -> tuple[tuple[Sweep, ArmVerdict], ...]:
-    rng = np.random.default_rng(20_26)
-    drawn = [simulate(shape, rng) for _ in range(PER_SHAPE)]
-    return tuple((sweep, judged(sweep)) for sweep in drawn)
+def scored(shape: str) -> tuple[Scored, ...]:
+    rng = np.random.default_rng([20_26, SHAPES.index(shape)])
+    return tuple(score(simulate(shape, rng)) for _ in range(PER_SHAPE))
 
 
-def covers(verdict: ArmVerdict, truth: float) -> bool:
-    return (verdict.low is None or verdict.low <= truth) and (verdict.high is None or truth <= verdict.high)
+def every(shapes: Iterable[str] = SHAPES) -> list[Scored]:
+    return [one for shape in shapes for one in scored(shape)]
 
 
-def covered(shapes: tuple[str, ...]) -> list[bool]:
-    return [
-        covers(verdict, sweep.crossover)
-        for shape in shapes
-        for sweep, verdict in sweeps(shape)
-        if verdict.verdict is Verdict.CROSSES and sweep.crossover is not None
-    ]
+def covered(found: Iterable[Scored]) -> float:
+    return float(np.mean([one.covered for one in found if one.covered is not None]))
 
 
 def verdicts(shape: str) -> Counter[Verdict]:
-    return Counter(verdict.verdict for _, verdict in sweeps(shape))
+    return Counter(one.answer.verdict for one in scored(shape))
 
 
 def test_intervals_hold_the_truth_about_nine_times_in_ten() -> None:
-    hits = covered(tuple(CROSSING))
-    assert len(hits) >= 400
-    assert 0.85 <= np.mean(hits) <= 0.97
-
-
-@pytest.mark.parametrize("shape", [*CROSSING, "shallow"])
-def test_no_shape_of_curve_is_covered_badly(shape: str) -> None:
-    assert np.mean(covered((shape,))) >= 0.82
+    """Whatever the verdict, so an unclear answer must not exclude a crossing that exists."""
+    assert 0.87 <= covered(every(CROSSING)) <= 0.95
 
 
 @pytest.mark.parametrize("shape", CROSSING)
+def test_no_shape_of_curve_is_covered_badly(shape: str) -> None:
+    assert covered(scored(shape)) >= 0.83
+
+
+def test_noisy_cells_are_covered_too() -> None:
+    rng = np.random.default_rng(5)
+    noisy = [score(simulate(shape, rng, noise=draw_noise(rng, least=0.015))) for shape in CROSSING for _ in range(100)]
+    assert 0.86 <= covered(noisy) <= 0.95
+
+
+def test_the_interval_is_no_way_to_say_nothing() -> None:
+    """Open at both ends covers everything; where there is a crossing to find, that is rare."""
+    assert np.mean([one.answer.low is None and one.answer.high is None for one in every(CROSSING)]) <= 0.02
+
+
+def test_a_decisive_verdict_is_hardly_ever_wrong() -> None:
+    assert np.mean([one.wrong for one in every() if one.at_risk]) < 0.02
+
+
+def test_unclear_is_rare_where_the_truth_is_clear() -> None:
+    clear = [one for one in every() if one.decisive_truth not in (None, Verdict.UNCLEAR)]
+    assert len(clear) > 1000
+    assert np.mean([one.answer.verdict is Verdict.UNCLEAR for one in clear]) <= 0.1
+
+
+def test_near_ties_are_not_told_apart() -> None:
+    ties = scored("tie")
+    assert all(one.near_tie for one in ties)
+    assert verdicts("tie")[Verdict.UNCLEAR] >= 0.85 * len(ties)
+
+
+@pytest.mark.parametrize("shape", [shape for shape in CROSSING if shape != "shallow"])
 def test_a_crossing_is_found_where_there_is_one(shape: str) -> None:
-    assert verdicts(shape)[Verdict.CROSSES] >= 0.9 * PER_SHAPE
-
-
-def test_the_wrong_side_is_hardly_ever_taken_for_the_whole() -> None:
-    """Open intervals count too: always and never faster must not exclude a crossing that exists."""
-    wrong = [
-        verdict
-        for shape in CROSSING
-        for sweep, verdict in sweeps(shape)
-        if verdict.verdict in (Verdict.ALWAYS_FASTER, Verdict.NEVER_FASTER)
-        and not covers(verdict, sweep.crossover or math.nan)
-    ]
-    assert len(wrong) <= 0.03 * PER_SHAPE * len(CROSSING)
+    assert verdicts(shape)[Verdict.CROSSES] >= 0.88 * PER_SHAPE
 
 
 def test_an_arm_that_always_wins_or_never_does_is_called_so() -> None:
@@ -78,19 +93,26 @@ def test_an_arm_that_always_wins_or_never_does_is_called_so() -> None:
 
 
 def test_a_dip_that_returns_is_not_called_a_crossover() -> None:
-    assert verdicts("dip")[Verdict.CROSSES] <= 0.05 * PER_SHAPE
+    returns = [one for one in scored("dip") if one.sweep.gain[-1] > 0.03]
+    assert len(returns) > PER_SHAPE / 2
+    assert sum(one.answer.verdict is Verdict.UNCLEAR for one in returns) >= 0.95 * len(returns)
 
 
 def test_intervals_are_not_bought_with_width() -> None:
     rng = np.random.default_rng(7)
-    widths = []
-    for _ in range(150):
-        verdict = judged(simulate("linear", rng, noise=0.02, repeats=3, ladder=LADDERS[1], min_slope=0.08))
-        if verdict.low is not None and verdict.high is not None:
-            widths.append(math.log2(verdict.high / verdict.low))
-        else:
-            widths.append(math.inf)
-    assert np.median(widths) <= 0.5
+    noise = Noise(off=0.02, on=0.02, between_runs=0.02)
+    widths = [
+        score(simulate(shape, rng, noise=noise, repeats=3, ladder=LADDER, min_slope=0.08)).width
+        for shape in ("linear", "roofline", "plateau")
+        for _ in range(100)
+    ]
+    assert np.median(widths) <= 0.53
+
+
+def test_starts_of_restarted_arms_are_covered() -> None:
+    rng = np.random.default_rng(9)
+    found = [score(simulate("linear", rng, repeats=4, restarts=True)) for _ in range(150)]
+    assert covered(found) >= 0.87
 
 
 def test_the_same_server_twice_does_not_cross() -> None:
@@ -98,9 +120,9 @@ def test_the_same_server_twice_does_not_cross() -> None:
     found: Counter[Verdict] = Counter()
     inside = []
     for _ in range(200):
-        points = same_server_twice(rng)
-        verdict = estimate(points, baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE).arms["again"]
+        verdict = judged(same_server_twice(rng))
         found[verdict.verdict] += 1
         inside += [point.low <= 1 <= point.high for point in verdict.speedup]
-    assert found[Verdict.CROSSES] <= 0.05 * 200
+    assert found[Verdict.CROSSES] <= 0.02 * 200
+    assert found[Verdict.UNCLEAR] >= 0.9 * 200
     assert np.mean(inside) >= 0.85
