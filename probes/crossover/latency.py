@@ -100,7 +100,7 @@ def _at_least(noise: Noise, sampling_variance: float) -> Noise:
 
     The prior is made for tok/s, of which a cell has thousands of tokens; with few repeats it would flatter a p99.
     """
-    share = PRIOR_DF / noise.df
+    share = PRIOR_DF / noise.df if noise.repeated else 1.0
     variance = (1 - share) * noise.sigma**2 + share * max(noise.sigma**2, sampling_variance)
     return replace(noise, sigma=math.sqrt(variance))
 
