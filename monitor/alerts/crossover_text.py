@@ -24,7 +24,7 @@ def crossover_short(status: EndpointStatus) -> str:
         where = f"crossover as of now {crossover_words(crossover)}"
     else:
         where = f"crossover {interval_text(crossover.value, crossover.low, crossover.high)}"
-    return f"{where}, measured {age_text(crossover.age_s)} ago"
+    return f"{where}, {'swept' if moved else 'measured'} {age_text(crossover.age_s)} ago"
 
 
 def crossover_long(status: EndpointStatus) -> str:
@@ -32,10 +32,13 @@ def crossover_long(status: EndpointStatus) -> str:
     crossover, now = status.crossover, status.as_of_now
     if crossover is None:
         return "unknown."
-    swept = f"sweep {crossover.sweep_id} measured it {age_text(crossover.age_s)} ago"
+    sweep, ago = f"sweep {crossover.sweep_id}", f"{age_text(crossover.age_s)} ago"
     if now is not None and now.decides:
-        return f"as of now {crossover_words(now)} concurrent requests per engine; {swept} as {_measured(crossover)}."
-    return f"{_measured(crossover)}; {swept}."
+        measured = interval_text(crossover.value, crossover.low, crossover.high)
+        if crossover.value is None:
+            measured = crossover.verdict.value.replace("_", " ")
+        return f"as of now {crossover_words(now)} concurrent requests per engine; {sweep} measured {measured} {ago}."
+    return f"{_measured(crossover)}; {sweep} measured it {ago}."
 
 
 def as_of_now_lines(status: EndpointStatus) -> list[str]:
