@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from monitor.alerts.rule import Finding, RuleSettings, evaluate, judge, retire
-from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, LiveVerdict
-from probes.values import State
+from monitor.values import AlertEvent, AlertPhase, AlertState, AsOfNow, EndpointStatus, LiveVerdict
+from probes.values import BandPoint, State, Verdict
 from tests.support.records import a_status
 
 SETTINGS = RuleSettings(
@@ -180,6 +180,14 @@ def test_no_data_is_remembered_from_its_start_and_forgotten_with_the_next_look()
 )
 def test_what_one_look_says(status: EndpointStatus, finding: Finding) -> None:
     assert judge(status, SETTINGS) is finding
+
+
+@pytest.mark.parametrize(("low", "finding"), [(1.01, Finding.BETWEEN), (0.99, Finding.BREACH)])
+def test_an_output_that_is_ahead_for_sure_is_no_breach_whatever_the_band_says(low: float, finding: Finding) -> None:
+    now = AsOfNow(
+        "k3", Verdict.CROSSES, 24.0, 21.0, 28.0, (), 2.6, 2.6, None, None, None, BandPoint(48.0, low + 0.1, low, 1.3)
+    )
+    assert judge(a_status(0.88, as_of_now=now), SETTINGS) is finding
 
 
 def firing() -> AlertState:

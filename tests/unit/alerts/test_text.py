@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from monitor.alerts import text
 from monitor.alerts.rule import RuleSettings
-from monitor.values import EngineNow
-from probes.values import Verdict
+from monitor.values import AsOfNow, EngineNow, LiveMix
+from probes.steptime.values import Mix
+from probes.values import ArmVerdict, BandPoint, Reason, Verdict
 from tests.support.records import a_status, a_stored_crossover
 
 SETTINGS = RuleSettings(for_s=120.0, keep_firing_for_s=300.0, tolerated_loss_pct=3.0, clear_loss_pct=1.0)
@@ -107,3 +109,70 @@ def test_facts_are_the_same_numbers() -> None:
     unknown = text.facts(a_status(None, crossover=None, concurrency=None), None)
     assert unknown["speedup"] is None
     assert unknown["best_arm"] is None
+
+
+def moved(**changes: Any) -> AsOfNow:
+    """k3 as of now: acceptance has fallen, and with it the crossover."""
+    plain: dict[str, Any] = {
+        "for_arm": "k3", "verdict": Verdict.CROSSES, "value": 15.0, "low": 13.0, "high": 17.5,
+        "band": (BandPoint(1, 1.4, 1.3, 1.5), BandPoint(48, 0.85, 0.8, 0.9)), "acceptance_length": 2.1,
+        "acceptance_measured": 2.6, "break_even": BandPoint(48.0, 2.75, 2.61, 2.9),
+        "mix": LiveMix(Mix(191.0, 249.0), 812.0, 895.0), "mix_measured": Mix(178.0, 256.0), "observed": None,
+        "decides": True,
+    }  # fmt: skip
+    return AsOfNow(**{**plain, **changes})
+
+
+def test_a_crossover_that_moved_says_where_to_why_and_what_acceptance_would_pay() -> None:
+    status = a_status(0.85, as_of_now=moved())
+    title, body = text.firing(status, SETTINGS, NOW_S, NOW_S, a_stored_crossover())
+    assert title.endswith("crossover as of now 15.0 [13.0, 17.5], swept 3 d ago")
+    assert (
+        "Crossover: as of now 15.0 [13.0, 17.5] concurrent requests per engine; "
+        "sweep 17 measured 24.0 [21.0, 28.0] 3 d ago.\n"
+        "Why it moved: acceptance 2.10 now, 2.60 when swept; requests of 191+249 tokens now, 178+256 when swept "
+        "(812 requests of the last 15 min).\n"
+        "Break-even: k3 pays at 48.0 concurrent from an acceptance length of 2.75 [2.61, 2.90]; it has 2.10 now.\n"
+    ) in body
+    assert "scale out: under 13.0 concurrent per engine k3 pays again" in body
+
+
+def test_never_faster_as_of_now_is_said_beside_what_was_swept() -> None:
+    never = moved(verdict=Verdict.NEVER_FASTER, value=None, low=None, high=None)
+    title, body = text.firing(a_status(0.85, as_of_now=never), SETTINGS, NOW_S, NOW_S, None)
+    assert "never faster at any load as of now, swept 3 d ago" in title
+    assert "as of now never faster up to 48.0 concurrent" in body
+
+
+def test_the_other_arms_are_weighed_as_of_now() -> None:
+    k1 = ArmVerdict("k1", Verdict.CROSSES, 60.0, 50.0, None, (BandPoint(1, 1.2, 1.1, 1.3),), None, ())
+    better = replace(k1, speedup=(BandPoint(1, 1.2, 1.1, 1.3), BandPoint(64, 1.1, 1.05, 1.15)))
+    worse = replace(k1, speedup=(BandPoint(1, 1.0, 0.9, 1.1), BandPoint(64, 0.9, 0.85, 0.95)))
+    k3 = replace(better, arm="k3", speedup=moved().band)
+
+    def advice(arms: dict[str, ArmVerdict]) -> str:
+        status = a_status(0.85, as_of_now=moved(arms=arms))
+        return text.firing(status, SETTINGS, NOW_S, NOW_S, a_stored_crossover())[1]
+
+    assert "run arm k1 (K=1): reckoned for now 1.11x" in advice({"k1": better, "k3": k3})
+    assert "no measured arm beats off" in advice({"k1": worse, "k3": k3})
+    assert "unknown, no sweep has measured one here" in advice({"k3": k3}), "k1 may pay: nobody knows its acceptance"
+
+
+def test_a_change_that_no_model_reckons_with_is_noted() -> None:
+    seen = Reason("no_step_model", "The acceptance length of k3 is 2.10 now and was 2.60 in the sweep.")
+    status = a_status(0.88, as_of_now=moved(decides=False, break_even=None, reasons=(seen,)))
+    title, body = text.firing(status, SETTINGS, NOW_S, NOW_S, None)
+    assert "crossover 24.0 [21.0, 28.0], measured 3 d ago" in title
+    assert "Note: The acceptance length of k3 is 2.10 now and was 2.60 in the sweep." in body
+    assert "Why it moved" not in body
+
+
+def test_facts_tell_a_crossover_as_of_now_from_the_measured_one() -> None:
+    facts = text.facts(a_status(0.85, as_of_now=moved()), a_stored_crossover())
+    expected = {
+        "crossover": 24.0, "as_of_now": True, "crossover_now": 15.0, "crossover_now_low": 13.0,
+        "crossover_now_high": 17.5, "acceptance_length": 2.6, "acceptance_swept": 2.6, "break_even_acceptance": 2.75,
+    }  # fmt: skip
+    assert {key: facts[key] for key in expected} == expected
+    assert text.facts(a_status(0.88), None)["as_of_now"] is False
