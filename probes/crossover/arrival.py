@@ -10,8 +10,9 @@ A^n / (Y(1) Y(2) ... Y(n)), whatever the lengths of the answers (processor shari
 is insensitive to them: J. W. Cohen, "The multiple phase service network with generalized processor sharing", 1979).
 The live arm's mean gives A, and A the other arm's mean.
 
-Both arms are read off the measured curves at the live concurrency, never off the live token counter: traffic of another
-shape than the sweep's moves all arms alike, and the ratio of two points does not see it. Pure.
+Both arms are read off their curves at the live concurrency, never off the live token counter: whatever slows both arms
+alike cancels. Traffic that changes how they compare needs curves as of now (`docs/cost.md` has what it costs without).
+Pure.
 """
 
 from __future__ import annotations
