@@ -26,9 +26,7 @@ def out(line: str = "") -> None:
 def main(sweeps: int) -> None:
     """One row per metric and number of repeats."""
     out(f"{sweeps} simulated sweeps a row, seeds from 0, 7 rungs, 40 requests a cell at one client, lognormal TPOT")
-    out(
-        "| metric | repeats | 90% interval holds the crossing | median width, octaves | no verdict | same server: decisive |"
-    )
+    out("| metric | repeats | interval holds the crossing | median width, octaves | unclear | same server: decisive |")
     out("|---|---|---|---|---|---|")
     for metric in METRICS:
         for repeats in (1, 2, 4):

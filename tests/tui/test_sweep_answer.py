@@ -1,0 +1,51 @@
+"""The rows above a sweep's chart: best arms by load, latency of the compared arm, the schedule and its mark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from monitor.tui.draw.sweep_answer import answer, best_text
+from monitor.tui.lines import as_text
+from probes.values import BestRange, Reason, Schedule, ScheduleStep
+from tests.support.scene_sweeps import measured_sweep, result
+
+STEPS = (ScheduleStep(1, 54, 5, "k5"), ScheduleStep(55, 196, 1, "k1"), ScheduleStep(197, 246, 0, "off"))
+
+
+def rows(schedule: Schedule | None, width: int = 80, arms: int = 1) -> list[str]:
+    found = result()
+    more = {f"k{i + 1}": replace(found.arms["k3"], arm=f"k{i + 1}") for i in range(3, 3 + arms - 1)}
+    found = replace(found, schedule=schedule, arms={**found.arms, **more})
+    return as_text(answer(replace(measured_sweep(), result=found), width)).split("\n")
+
+
+def test_a_sweep_without_an_answer_takes_no_rows() -> None:
+    assert answer(replace(measured_sweep(), result=None), 80) == []
+
+
+def test_ranges_of_one_arm_are_one_and_ties_are_told_from_leads() -> None:
+    ranges = (
+        BestRange(1.0, 11.0, "k3", 0.1, False, ("k5",)),
+        BestRange(11.0, 55.0, "k3", 9.0, True, ("k5",)),
+        BestRange(55.0, 246.0, "off", -1.2, False, ("k1",)),
+    )
+    assert best_text(ranges) == "best: k3 to 55 (tie, then +9%) · off to 246 (tie)"
+
+
+def test_latency_of_the_compared_arm_is_beside_its_verdict() -> None:
+    text = " ".join(rows(None))
+    assert "k3 TPOT p50 better to 25 [21–30]; TTFT p99 worse from 8" in text
+
+
+def test_a_schedule_is_never_shown_without_whether_it_was_measured() -> None:
+    assert any("schedule, NOT MEASURED: [[1,54,5],[55,196,1],[197,246,0]]" in row for row in rows(Schedule(STEPS)))
+    lost = Schedule(STEPS, "dsd", (Reason("schedule_lost", "dsd loses."),))
+    assert "schedule, measured as dsd, AND IT LOSES: [[1,54,5]" in " ".join(rows(lost))
+    assert not any("schedule" in row for row in rows(None))
+
+
+def test_it_stays_within_a_third_of_a_small_terminal_with_many_arms() -> None:
+    shown = rows(Schedule(STEPS), arms=4)
+    assert len(shown) <= 8
+    assert all(len(row) <= 80 for row in shown)
+    assert sum(row.strip().startswith("k") and "pays below" in row for row in shown) == 4
