@@ -85,8 +85,9 @@ def crossover_text(view: View, status: EndpointStatus) -> str:
     if crossover is None:
         swept = any(sweep.pool == status.pool and sweep.result is not None for sweep in view.snapshot.sweeps)
         return fmt.UNKNOWN if swept else "no sweep yet"
-    if withdrawn(status.as_of_now):
-        return "mix not swept"
+    if status.as_of_now is not None and withdrawn(status.as_of_now):
+        uncovered = any(reason.code == "mix_not_covered" for reason in status.as_of_now.reasons)
+        return "mix not swept" if uncovered else "withdrawn"
     return ("~" if moved(status) else "") + swept_text(crossover)
 
 
