@@ -224,7 +224,7 @@ def test_where_output_cannot_be_compared_nothing_is_observed(
 def test_once_shows_the_sweeps_crossover_and_the_one_of_now() -> None:
     seen = status(live_minute(120.0, accepted=POOR), mix=live_mix_of(178.0, 256.0))
     line = status_line(seen)
-    assert "crossover of k3 162 [140, 188], measured" in line
+    assert "crossover of k3 162 [140, 187], measured" in line
     assert "as of now 81" in line
     assert "acceptance 2.00 now, 2.62 when swept; requests of 178+256 tokens now, 178+256 when swept" in line
     shown = json.loads(json.dumps(status_json(seen)))
