@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from probes.crossover import completed, estimate
+from probes.crossover.with_schedule import with_schedule_by_name
 from probes.imports.rows import Imported
 from probes.values import ArmVerdict, Axis, Crossover, Reason, Verdict
 
@@ -15,6 +16,8 @@ def answer(imported: Imported) -> Crossover:
     found = estimate(imported.points, baseline=imported.baseline, axis=imported.axis)
     if imported.cells:
         found = _completed(found, imported)
+    elif all(point.engines == 1 for point in imported.points):
+        found = with_schedule_by_name(found)
     arms = {name: _qualified(verdict, imported) for name, verdict in found.arms.items()}
     arms |= {
         arm: ArmVerdict(arm, Verdict.INSUFFICIENT, None, None, None, (), None, (why,))

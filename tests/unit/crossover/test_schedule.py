@@ -10,7 +10,7 @@ import pytest
 
 from probes.crossover import cells_to_points, completed, estimate, from_json, to_json
 from probes.crossover.with_schedule import with_schedule_by_name
-from probes.values import Axis, Cell, Crossover
+from probes.values import Axis, Cell, Crossover, Reason
 from tests.support.measured_sweeps import h200_points
 from tests.support.sweep_cells import CLEAN
 
@@ -120,8 +120,11 @@ def test_there_is_none_and_the_answer_says_why(
 
 def test_sglang_counts_one_more_than_its_steps() -> None:
     plain = [replace(c, drafts=None, draft_tokens=None, accepted_tokens=None) for c in (*OFF, *K1, *K5)]
-    rows = document(answer(plain, {"off": None, "k1": 2, "k5": 6}))["value"]
+    sglang = [replace(c, notes=(Reason("counter_scaled", "usage counts"),)) for c in plain]
+    rows = document(answer(sglang, {"off": None, "k1": 2, "k5": 6}))["value"]
     assert [k for _, _, k in rows] == [5, 1, 0]
+    rows = document(answer(plain, {"off": None, "k1": 1, "k5": 5}))["value"]
+    assert [k for _, _, k in rows] == [5, 1, 0], "files of other tools show no counters and mean K as they say it"
 
 
 def test_a_draft_length_that_no_page_shows_is_read_from_the_counters() -> None:
