@@ -112,9 +112,14 @@ def _whose(
             f"{endpoint.name} does not answer and was never seen, so nothing says which server these results are for. "
             "Start it (or `specwatch serve`), then import again."
         )
+    if imported.engines_assumed and (present.engines or 1) > 1:
+        fail(
+            f"{endpoint.name} has {present.engines} engines, and the files do not say how many shared the load: say "
+            f"--engines {present.engines}, or --engines 1 if they were measured on one."
+        )
     against = contradictions(imported, present)
     if not against:
-        same = "the sweep's own identity says so" if own else "the files do not say what they measured"
+        same = "its own identity says so" if own else _unsaid(imported)
         return present.fingerprint, (
             f"taken for the server of {endpoint.name} ({present.fingerprint}, {present.how}): {same}.",
         )
@@ -132,6 +137,11 @@ def _whose(
         f"These results are not for the server of {endpoint.name}: {'; '.join(against)}. "
         "If it is the same server under another name, say --assume-same."
     )
+
+
+def _unsaid(imported: Imported) -> str:
+    told = [*imported.models, *imported.versions]
+    return f"the files name {', '.join(told)} and nothing else of it" if told else "the files do not name theirs"
 
 
 def _sweep(

@@ -66,6 +66,7 @@ def read_aiperf(path: Path, where: str, record: Mapping[str, Any]) -> tuple[Row 
         tpot=_latency(record, "inter_token_latency"),
         e2e=_latency(record, "request_latency"),
         model=_model(record),
+        made_up=_made_up(record),
     )
     return row, notes
 
@@ -95,6 +96,12 @@ def _model(record: Mapping[str, Any]) -> str | None:
     items = _mapping(_mapping(record.get("input_config")).get("models")).get("items")
     first = _mapping(items[0]).get("name") if isinstance(items, list) and items else None
     return first if isinstance(first, str) and first else None
+
+
+def _made_up(record: Mapping[str, Any]) -> bool | None:
+    sets = _mapping(record.get("input_config")).get("datasets")
+    kinds = [str(_mapping(one).get("type")) for one in sets] if isinstance(sets, list) else []
+    return "synthetic" in kinds if kinds else None
 
 
 def _time(value: object) -> float | None:

@@ -80,6 +80,7 @@ def read_bench(path: Path, where: str, record: Mapping[str, Any]) -> tuple[Row |
         e2e=_latency(record, "e2e_latency_ms" if sglang else "e2el_ms"),
         model=_text(_server(record).get("model_path") if sglang else record.get("model_id")),
         version=_text(_server(record).get("version")),
+        made_up=dataset.startswith("random") if (dataset := _text(record.get("dataset_name"))) else None,
     )
     return row, notes
 

@@ -62,6 +62,9 @@ def _refuse_other_tables(path: Path, where: str, columns: list[str], cells: list
     if "output_throughput" in columns or "max_concurrency" in columns:
         text = "this is the summary table of `vllm bench sweep`; give its folder, which names the server of each run."
         raise ResultFileError(path, f"{where}: {text}")
+    if columns[0] == "metric":
+        text = "this is aiperf's table for people; give profile_export_aiperf.json, which lies beside it."
+        raise ResultFileError(path, f"{where}: {text}")
     if len(cells) < 2:
         raise ResultFileError(
             path, f"{where}: neither a table nor JSON, perhaps a log: {_shown(cells)!r}. {WHAT_TO_DO}"

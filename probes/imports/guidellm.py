@@ -7,6 +7,7 @@ speculation. They were load all the same: they count as if they made tokens as f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,14 @@ GUIDELLM = "guidellm"
 CLOSED = ("concurrent", "synchronous", "throughput")
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a report says of all its runs."""
+
+    arm: str
+    made_up: bool | None
+
+
 def is_guidellm(record: Mapping[str, Any]) -> bool:
     """Whether this is a whole report of guidellm."""
     return isinstance(record.get("benchmarks"), list)
@@ -28,18 +37,21 @@ def read_guidellm(path: Path, where: str, report: Mapping[str, Any]) -> Iterator
     """Every run of a report, with notes for people; ResultFileError where it is no report of token generation."""
     if not report["benchmarks"]:
         raise ResultFileError(path, f"{where}: the guidellm report holds no benchmark; was it interrupted?")
-    arm = arm_of(path, {**_labels(report), "label": _labels(report).get("label")})
+    arm = arm_of(path, _labels(report))
+    data = _mapping(_mapping(report.get("config")).get("spec")).get("data")
+    kinds = [str(_mapping(source).get("kind")) for source in data] if isinstance(data, list) else []
+    made_up = any(kind.startswith("synthetic") for kind in kinds) if kinds else None
     for number, benchmark in enumerate(report["benchmarks"], start=1):
         place = f"benchmark {number}"
         metrics = benchmark.get("metrics") if isinstance(benchmark, dict) else None
         if not isinstance(metrics, dict) or _finished(metrics, "output_tokens_per_second") is None:
             text = f"{place}: this guidellm run has no output_tokens_per_second of finished requests."
             raise ResultFileError(path, text)
-        yield _run(path, place, arm, benchmark, metrics)
+        yield _run(path, place, Report(arm, made_up), benchmark, metrics)
 
 
 def _run(
-    path: Path, place: str, arm: str, benchmark: Mapping[str, Any], metrics: Mapping[str, Any]
+    path: Path, place: str, of: Report, benchmark: Mapping[str, Any], metrics: Mapping[str, Any]
 ) -> tuple[Row | None, list[str]]:
     done = _mapping(metrics.get("request_totals"))
     completed, failed = whole(done.get("successful")), whole(done.get("errored")) or 0
@@ -61,7 +73,7 @@ def _run(
     row = Row(
         path=path,
         where=place,
-        arm=arm,
+        arm=of.arm,
         clients=clients,
         output_tok_s=tok_s / (share or 1.0),
         in_flight=in_flight,
@@ -79,6 +91,7 @@ def _run(
         tpot=_latency(metrics, "inter_token_latency_ms", 1.0),
         e2e=_latency(metrics, "request_latency", 1000.0),
         model=model if isinstance(model, str) and model else None,
+        made_up=of.made_up,
     )
     return row, []
 

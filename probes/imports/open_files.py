@@ -66,18 +66,18 @@ def _named(arm: str, path: Path, rows: Sequence[Row]) -> list[Row]:
 
 
 def _once(rows: Iterable[Row], notes: list[str]) -> tuple[tuple[Row, ...], tuple[str, ...]]:
-    """Runs that are in two files (a sweep's summary holds them again) count once."""
-    kept: dict[tuple[object, ...], Row] = {}
+    """Runs that are in two files (a sweep's summary holds them again) count once; a table may well repeat itself."""
+    kept: list[Row] = []
+    first_in: dict[Row, Path] = {}
     again = 0
     for row in rows:
-        key: tuple[object, ...] = (row.output_tok_s, row.duration_s, row.completed, row.clients, row.ended_at_s)
-        if row.duration_s is None or row.completed is None or key not in kept:
-            kept[key if row.duration_s is not None and row.completed is not None else (id(row),)] = row
-        else:
+        if row.tool and first_in.setdefault(replace(row, path=Path(), where=""), row.path) != row.path:
             again += 1
+        else:
+            kept.append(row)
     if again:
         notes = [*notes, f"{again} runs are in more than one file and count once."]
-    return tuple(kept.values()), tuple(notes)
+    return tuple(kept), tuple(notes)
 
 
 def _read_one(path: Path) -> tuple[list[Row], list[str], list[Sweep]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean as mean
 
 from probes.imports.arm_name import k_of_name
 from probes.imports.bench_json import VLLM
@@ -21,6 +22,8 @@ UNDERFILLED = 0.8
 """A closed loop whose mean in the system is below this share of its clients ran mostly in ramp and drain."""
 CUT_SHARE = 0.9
 """Request-seconds of finished requests below which the estimate of the others' tokens deserves a word."""
+SAME_LENGTH = 0.2
+"""Answers that stop by themselves differ a little from arm to arm; by more than this, the prompts were others."""
 K_TOLERANCE = 0.5
 NOTHING_DRAFTED = "nothing_drafted"
 
@@ -40,7 +43,8 @@ def qualify(rows: Sequence[Row], baseline: str) -> Qualified:
     used, notes = _without_failures(rows)
     reasons: dict[str, list[Reason]] = {}
     refused: dict[str, Reason] = {}
-    _check_baseline([row for row in used if row.arm == baseline], reasons.setdefault(baseline, []))
+    base = [row for row in used if row.arm == baseline]
+    _check_baseline(base, reasons.setdefault(baseline, []))
     shown = any(row.drafted for row in used if row.arm != baseline)
     for arm in dict.fromkeys(row.arm for row in used if row.arm != baseline):
         own = [row for row in used if row.arm == arm]
@@ -56,7 +60,7 @@ def qualify(rows: Sequence[Row], baseline: str) -> Qualified:
             used = [row for row in used if row not in silent]
             text = f"{len(silent)} of {len(own)} runs of {arm} drafted nothing ({_places(silent)}); they are left out."
             said.append(Reason(NOTHING_DRAFTED, text))
-        said += _other_k(arm, own)
+        said += [*_other_k(arm, own), *_other_lengths(arm, own, baseline, base), *_prompts(arm, own)]
     for arm in dict.fromkeys(row.arm for row in used):
         reasons.setdefault(arm, []).extend(_shape_of_runs(arm, [row for row in used if row.arm == arm]))
     said_of = {arm: tuple(found) for arm, found in reasons.items() if found}
@@ -100,19 +104,24 @@ def _silent(row: Row) -> bool:
 
 def _undrafted(arm: str, rows: Sequence[Row], shown: bool) -> Reason | None:
     """Why an arm is refused, or that nothing proves it; `shown` says that other files of this set show drafts."""
-    if any(row.drafted for row in rows) or not any(_silent(row) for row in rows):
+    if any(row.drafted for row in rows):
         return None
-    if shown or any(row.drafted is False for row in rows):
+    if any(row.drafted is False for row in rows) or (shown and any(_silent(row) for row in rows)):
         text = (
             f"No run of {arm} drafted anything ({_places(rows)}): it is another measurement without speculation, not "
             "an arm. Check the server's speculative settings, and that its drafter finds matches."
         )
         return Reason(NOTHING_DRAFTED, text)
-    text = (
-        f"No file shows that {arm} drafted anything: vllm bench serve notes drafts only where its --base-url has "
-        "/metrics and some were made, and releases before 0.14.1 never do. If it did not, this is a comparison of the "
-        "baseline with itself."
-    )
+    tools = list(dict.fromkeys(row.tool for row in rows if row.tool))
+    if not tools:
+        return None
+    text = f"Nothing in the files ({', '.join(tools)}) shows that {arm} drafted; it may have run without speculation."
+    if any(_silent(row) for row in rows):
+        text = (
+            f"No file shows that {arm} drafted anything: vllm bench serve notes drafts only where its --base-url has "
+            "/metrics and some were made, and releases before 0.14.1 never do. If it did not, the baseline is compared "
+            "with itself."
+        )
     return Reason("drafting_not_shown", text)
 
 
@@ -153,6 +162,26 @@ def _shape_of_runs(arm: str, rows: Sequence[Row]) -> list[Reason]:
         )
         found.append(Reason("cut_off", text))
     return found
+
+
+def _other_lengths(arm: str, rows: Sequence[Row], baseline: str, base: Sequence[Row]) -> list[Reason]:
+    """Longer prompts or answers change what a token costs, so arms must be measured with the same."""
+    for what, of in (("prompt", "prompt_tokens_mean"), ("output", "output_tokens_mean")):
+        own, theirs = ([v for row in group if (v := getattr(row, of)) is not None] for group in (rows, base))
+        if own and theirs and abs(mean(own) / mean(theirs) - 1) > SAME_LENGTH:
+            text = (
+                f"{arm} was measured with {mean(own):.0f} {what} tokens in the mean and {baseline} with "
+                f"{mean(theirs):.0f}: part of the difference is theirs, not speculation's."
+            )
+            return [Reason("other_lengths", text)]
+    return []
+
+
+def _prompts(arm: str, rows: Sequence[Row]) -> list[Reason]:
+    if not any(row.made_up for row in rows):
+        return []
+    text = f"{arm} was measured with made-up prompts; drafts of real text are accepted at another rate."
+    return [Reason("made_up_prompts", text)]
 
 
 def _places(rows: Sequence[Row]) -> str:

@@ -81,6 +81,8 @@ class Row:
     e2e: Latency = UNKNOWN
     model: str | None = None
     version: str | None = None
+    made_up: bool | None = None
+    """Whether the prompts were random or synthetic text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,8 @@ class Imported:
     refused: Mapping[str, Reason] = field(default_factory=dict)
     """Arms that cannot be judged, whatever their numbers."""
     tools: tuple[str, ...] = ()
+    engines_assumed: bool = False
+    """Runs of a whole endpoint were taken for one engine's, since neither a file nor the caller said how many."""
     models: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
     measured_s: tuple[float, float] | None = None
