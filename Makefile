@@ -29,7 +29,7 @@ check: setup
 	$(BIN)/lint-imports
 
 eval: setup
-	$(BIN)/python -m benchmarks.eval_crossover
+	$(BIN)/python -m benchmarks.crossover
 
 bench: setup
 	$(BIN)/python -m benchmarks

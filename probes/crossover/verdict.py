@@ -56,6 +56,15 @@ _Interval = tuple[float | None, float | None]
 _Answer = tuple[Verdict, float | None, _Interval, list[Reason]]
 
 
+def _unbroken(clear: NDArray[np.bool_], strong: NDArray[np.bool_]) -> int | None:
+    """Index at which the clear points end that follow the last strong one (the first clear one, where none is)."""
+    if not clear.any():
+        return None
+    start = int(np.flatnonzero(strong)[-1]) if strong.any() else int(np.argmax(clear))
+    broken = np.flatnonzero(~clear[start:])
+    return start + int(broken[0]) - 1 if broken.size else clear.size - 1
+
+
 class _Reader:
     """The band as signs along the axis: +1 faster, -1 slower, 0 inside the noise."""
 
@@ -84,7 +93,7 @@ class _Reader:
     def _only_faster(self) -> _Answer:
         value = self.ratio.value
         last = int(np.flatnonzero(self.sign > 0)[-1])
-        low, high = self._interval()
+        end = self._edge(last, last + 1, +1)
         whole = last == value.size - 1
         short = whole or self._short(last, value.size - 1)
         if not whole and value[-1] < 0 and (short or self.sign[-1] < 0):
@@ -93,15 +102,15 @@ class _Reader:
         if value[least] < -MARGIN:
             return self._unclear(self.words.dips(self._x(least), value[least]))
         if short:
-            return Verdict.ALWAYS_FASTER, None, (low, high), [self.words.always_faster(None if whole else low)]
-        return self._unclear(self.words.tie_above(self._edge(last, last + 1, +1)))
+            return Verdict.ALWAYS_FASTER, None, (end, None), [self.words.always_faster(None if whole else end)]
+        return self._unclear(self.words.tie_above(end))
 
     def _only_slower(self) -> _Answer:
         gain = (self.sign > 0) | (self.ratio.value > MARGIN)
         first = int(np.flatnonzero(self.sign < 0)[0])
+        start = self._edge(first, first - 1, -1)
         if not gain.any():
-            start = self._edge(first, first - 1, -1) if first else None
-            return Verdict.NEVER_FASTER, None, self._interval(), [self.words.never_faster(start)]
+            return Verdict.NEVER_FASTER, None, (None, start), [self.words.never_faster(start if first else None)]
         if gain[-1]:
             return self._unclear(self.words.slower_then_faster())
         if gain[first:].any():
@@ -109,7 +118,7 @@ class _Reader:
             return self._unclear(self.words.rises(self._x(most), self.ratio.value[most]))
         if np.any(self.sign[:first] > 0) or self._short(0, first):
             return self._crosses()
-        return self._unclear(self.words.tie_below(self._edge(first, first - 1, -1)))
+        return self._unclear(self.words.tie_below(start))
 
     def _crosses(self) -> _Answer:
         value, log_x = self.ratio.value, self.ratio.log_x
@@ -138,13 +147,20 @@ class _Reader:
         return Verdict.UNCLEAR, None, self._interval(), [reason]
 
     def _interval(self, crossing: int | None = None) -> _Interval:
-        """Where the last fall through 1 may lie; with `crossing`, around that point of the grid."""
-        faster = np.flatnonzero(self.sign[: None if crossing is None else crossing + 1] > 0)
-        begin = (int(faster[-1]) if faster.size else -1) if crossing is None else crossing
-        slower = np.flatnonzero(self.sign[begin + 1 :] < 0) + begin + 1
-        low = self._edge(int(faster[-1]), int(faster[-1]) + 1, +1) if faster.size else None
-        high = self._edge(int(slower[0]), int(slower[0]) - 1, -1) if slower.size else None
-        return low, high
+        """Where the last fall through 1 may lie; with `crossing`, around that point of the grid.
+
+        From the last strong sign an edge follows the clear ones only while they are unbroken: of many points of a flat
+        band, one beyond the noise near the crossing is luck.
+        """
+        end = self.sign.size if crossing is None else crossing + 1
+        inside = _unbroken(self.sign[:end] > 0, self.strong[:end] > 0)
+        begin = end if crossing is not None else 0 if inside is None else inside + 1
+        outside = _unbroken(self.sign[begin:][::-1] < 0, self.strong[begin:][::-1] < 0)
+        low = None if inside is None else self._edge(inside, inside + 1, +1)
+        if outside is None:
+            return low, None
+        first = self.sign.size - 1 - outside
+        return low, self._edge(first, first - 1, -1)
 
     def _step(self, log_at: float) -> tuple[float, float] | None:
         """The two rungs beside the crossing where the speedup steps between them."""
