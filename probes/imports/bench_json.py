@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from probes.imports.arm_name import OFF, arm_of, arm_of_settings, is_default_name, k_of_name
+from probes.imports.arm_name import OFF, arm_of, arm_of_path, arm_of_settings, is_default_name, k_of_name
 from probes.imports.littles_law import (
     kept_up,
     possible,
@@ -99,7 +99,7 @@ def _load(path: Path, where: str, record: Mapping[str, Any]) -> tuple[float | No
 def _arm(path: Path, record: Mapping[str, Any]) -> str:
     arm = arm_of(path, record)
     drafting = _drafting(record)
-    if is_default_name(path, record.get("backend")) and arm_of_settings(record) is None and arm in path.name:
+    if is_default_name(path, record.get("backend")) and arm == arm_of_path(path):
         return OFF if drafting is None else f"k{round(drafting.k)}"
     return arm
 

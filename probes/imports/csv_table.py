@@ -65,6 +65,9 @@ def _refuse_other_tables(path: Path, where: str, columns: list[str], cells: list
     if columns[0] == "metric":
         text = "this is aiperf's table for people; give profile_export_aiperf.json, which lies beside it."
         raise ResultFileError(path, f"{where}: {text}")
+    separator = next((one for one in (";", "\t", "|") if one in cells[0]), None)
+    if len(cells) < 2 and separator is not None:
+        raise ResultFileError(path, f"{where}: its columns are separated by {separator!r}; save it with commas.")
     if len(cells) < 2:
         raise ResultFileError(
             path, f"{where}: neither a table nor JSON, perhaps a log: {_shown(cells)!r}. {WHAT_TO_DO}"
