@@ -92,8 +92,7 @@ def _read_one(path: Path) -> tuple[list[Row], list[str], list[Sweep]]:
     rows, notes = [], []
     sweeps: list[Sweep] = []
     where = ""
-    # A file that ends in the middle is told as such, whatever its first record is.
-    for where, record in list(objects(path, text)):
+    for where, record in objects(path, text):
         if is_sweep(record):
             sweeps.append(read_sweep(path, record))
         else:

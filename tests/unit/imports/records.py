@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 
-def vllm(arm: str | None, clients: int | None, tok_s: float, **more: Any) -> dict[str, Any]:
+def vllm(arm: str | None, clients: float | None, tok_s: float, **more: Any) -> dict[str, Any]:
     """One result of `vllm bench serve --save-result` without request latencies."""
     result = {
         "date": "20261130-120000",

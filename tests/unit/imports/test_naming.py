@@ -131,7 +131,7 @@ def test_sglang_s_own_settings_tell_arm_and_k_as_its_page_will(tmp_path: Path) -
     ("content", "words"),
     [
         ('{"output_throughput": 700.0, "max_conc', ["line 1", "ends in the middle of a record", "cut short"]),
-        ('{"output_throughput": 1}\n{"outp', ["line 2", "after 1 whole records"]),
+        ('{"output_throughput": 1, "max_concurrency": 8}\n{"outp', ["line 2", "after 1 whole records"]),
         ("INFO 11-30 12:00:00 [api_server.py] Starting\nINFO more\n", ["line 1", "perhaps a log"]),
         ("Serving Benchmark Result\nSuccessful requests: 256\n", ["line 1", "perhaps a log"]),
         ('{"schema": 1, "axis": "clients", "arms": {}}', ["answer of `specwatch crossover`, not the measurements"]),
