@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from monitor.as_of_now import as_of_now
-from monitor.compared import compared, seen_faster, withdrawn
+from monitor.compared import compared, seen_faster
 from monitor.cost import with_cost
 from monitor.live_arm import LiveArm, find_live_arm
 from monitor.live_window import LiveWindow, live_window
-from monitor.values import AsOfNow, CrossoverNow, EndpointStatus, LiveMix, LiveVerdict, StoredCrossover, StoredReading
+from monitor.values import AsOfNow, CrossoverNow, EndpointStatus, LiveMix, StoredCrossover, StoredReading
+from monitor.verdict_now import contradicted, rule_applies, verdict_of, withdrawal
 from probes.crossover import speedup_at
 from probes.values import ArmVerdict, Axis, BandPoint, Identity, State, Verdict
 
@@ -55,9 +56,9 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
     now = None
     if barrier is None and inputs.crossover is not None and crossover is not None:
         now = as_of_now(inputs.crossover, crossover.for_arm, arm.name, window, inputs.mix)
-        barrier = _withdrawal(now)
+        barrier = withdrawal(now)
     judged = compared(crossover, now)
-    verdict, verdict_reason = _verdict(barrier, window, judged, now)
+    verdict, verdict_reason = verdict_of(barrier, window, judged, now)
     speculating = (
         arm.name is not None and inputs.crossover is not None and (arm.name != inputs.crossover.result.baseline)
     )
@@ -65,10 +66,10 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
     if barrier is None and speculating and crossover is not None:
         speedup = _speedup(inputs.crossover, crossover.for_arm, window, now)
     costs = speculating and window.speculation_configured is not False
-    applies, applies_reason = _rule_applies(barrier, costs, window, speedup)
+    applies, applies_reason = rule_applies(barrier, costs, window, speedup)
     alerting = applies and speedup is not None and speedup.high < 1 - settings.tolerated_loss_pct / 100
     if alerting and seen_faster(now):
-        alerting, applies_reason = False, _contradicted(now)
+        alerting, applies_reason = False, contradicted(now)
     headroom = None
     if barrier is None and judged is not None and judged.low is not None:
         headroom = judged.low / window.concurrency if window.concurrency else None
@@ -209,89 +210,8 @@ def _barrier(
     return None
 
 
-def _withdrawal(now: AsOfNow | None) -> str | None:
-    """Why no sweep speaks for the traffic of now, where none does."""
-    if now is None or not withdrawn(now):
-        return None
-    return "; ".join(reason.text for reason in now.reasons).rstrip(".")
-
-
-def _verdict(
-    barrier: str | None, window: LiveWindow, crossover: CrossoverNow | None, now: AsOfNow | None
-) -> tuple[LiveVerdict, str]:
-    """Where the concurrency sits, or why that cannot be said."""
-    if barrier is not None or crossover is None or window.concurrency is None:
-        return LiveVerdict.UNKNOWN, barrier or ""
-    moved = now is not None and now.decides
-    verdict, reason = place(window.concurrency, crossover, moved=moved)
-    unreckoned = [r.text.rstrip(".") for r in now.reasons] if now is not None and not moved else []
-    return verdict, "; ".join(text for text in (reason, *unreckoned) if text)
-
-
-def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -> tuple[LiveVerdict, str]:
-    """Where one concurrency (per engine) sits against a crossover, and why where that is no plain matter.
-
-    `moved` words it for a crossover as of now instead of the sweep's own.
-    """
-    was, whose = ("as of now is", "as of now the") if moved else ("was", "the sweep's")
-    top = crossover.band[-1].concurrency if crossover.band else None
-    if crossover.verdict is Verdict.ALWAYS_FASTER:
-        if top is None or concurrency > top:
-            return (
-                LiveVerdict.UNKNOWN,
-                f"{crossover.for_arm} {was} faster everywhere up to {top}, nothing measured beyond",
-            )
-        return LiveVerdict.BELOW, f"{crossover.for_arm} {was} faster at every concurrency measured"
-    if crossover.verdict is Verdict.NEVER_FASTER:
-        if concurrency > 0:
-            return LiveVerdict.ABOVE, f"{crossover.for_arm} {was} not faster at any concurrency measured"
-        return LiveVerdict.BELOW, "no load"
-    if crossover.verdict is not Verdict.CROSSES or crossover.value is None:
-        return LiveVerdict.UNKNOWN, f"{whose} verdict on {crossover.for_arm} is {crossover.verdict.value}"
-    low = crossover.low if crossover.low is not None else 0.0
-    if concurrency < low:
-        return LiveVerdict.BELOW, ""
-    if crossover.high is not None and concurrency > crossover.high:
-        return LiveVerdict.ABOVE, ""
-    if crossover.high is None and top is not None and concurrency > top:
-        return LiveVerdict.UNKNOWN, f"the crossover's upper edge is open and nothing was measured above {top:.3g}"
-    return LiveVerdict.INSIDE, "inside the crossover's interval: a tie within what the sweep could tell"
-
-
 def _speedup(stored: StoredCrossover | None, arm: str, window: LiveWindow, now: AsOfNow | None) -> BandPoint | None:
     if stored is None or window.concurrency is None or window.concurrency <= 0:
         return None
     arms = now.arms if now is not None and now.decides else stored.result.arms
     return speedup_at(arms[arm], window.concurrency)
-
-
-def _contradicted(now: AsOfNow | None) -> str:
-    """Why a band under the tolerated loss does not count."""
-    if now is None or now.observed is None:
-        return ""
-    seen = now.observed
-    return (
-        f"the live output is {seen.ratio:.2f}x [{seen.low:.2f}, {seen.high:.2f}] of what the baseline would make at "
-        "this load, which contradicts the sweep: sweep again"
-    )
-
-
-def _rule_applies(
-    barrier: str | None,
-    speculating: bool,
-    window: LiveWindow,
-    speedup: BandPoint | None,
-) -> tuple[bool, str]:
-    """Whether the alert rule can judge this endpoint now, and if not, why.
-
-    The rule goes by the band, so a sweep whose curve has no single crossing (`unclear`) can alert where it is slower.
-    """
-    if barrier is not None:
-        return False, barrier
-    if not speculating:
-        return False, "speculation is off here, so it cannot be costing anything"
-    if window.concurrency == 0:
-        return True, "idle"
-    if speedup is None:
-        return False, f"concurrency {window.concurrency:.1f} lies outside the range that the sweep measured"
-    return True, ""

@@ -9,10 +9,11 @@ import pytest
 
 from monitor.commands.once import status_json, status_line
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
-from monitor.values import EndpointStatus, LiveMix, LiveVerdict, StoredCrossover, StoredReading
+from monitor.values import CrossoverNow, EndpointStatus, LiveMix, LiveVerdict, StoredCrossover, StoredReading
+from monitor.verdict_now import place
 from probes.crossover import speedup_at
 from probes.crossover.estimate import curve_at
-from probes.values import Axis, Identity, Verdict
+from probes.values import Axis, BandPoint, Identity, Verdict
 from tests.support.drift import SWEPT, SWEPT_MIX, h200, live_minute, live_mix_of, stored_h200
 from tests.support.readings import NOW_S
 
@@ -160,6 +161,28 @@ def test_without_a_model_the_measured_band_stands_and_the_change_is_told() -> No
 def test_a_result_without_model_curves_or_acceptance_says_nothing_as_of_now() -> None:
     bare = stored_h200(step_model=None, curves={}, acceptance={})
     assert status(live_minute(120.0, accepted=POOR), bare).as_of_now is None
+
+
+@pytest.mark.parametrize(
+    ("load", "moved", "verdict"),
+    [
+        (4.0, True, LiveVerdict.BELOW),
+        (16.0, True, LiveVerdict.UNKNOWN),
+        (40.0, True, LiveVerdict.ABOVE),
+        (80.0, True, LiveVerdict.UNKNOWN),
+        (4.0, False, LiveVerdict.UNKNOWN),
+        (40.0, False, LiveVerdict.UNKNOWN),
+    ],
+)
+def test_a_band_as_of_now_without_a_crossover_still_tells_its_sure_sides(
+    load: float, moved: bool, verdict: LiveVerdict
+) -> None:
+    band = (
+        BandPoint(1, 1.5, 1.4, 1.6), BandPoint(8, 1.2, 1.1, 1.3), BandPoint(16, 1.0, 0.8, 1.2),
+        BandPoint(32, 0.9, 0.8, 0.98), BandPoint(64, 0.8, 0.7, 0.9),
+    )  # fmt: skip
+    unclear = CrossoverNow("k3", Verdict.UNCLEAR, None, None, None, 60.0, 7, expired=False, band=band)
+    assert place(load, unclear, moved=moved)[0] is verdict
 
 
 def test_other_arms_get_the_live_acceptance_of_their_own_positions() -> None:

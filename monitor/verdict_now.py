@@ -1,0 +1,116 @@
+"""Pure: where live concurrency sits against a crossover, whether the alert rule can judge, and the words for both.
+
+It compares what it is given; which crossover that is, the sweep's or the one of now, is decided before.
+"""
+
+from __future__ import annotations
+
+from monitor.compared import withdrawn
+from monitor.live_window import LiveWindow
+from monitor.values import AsOfNow, CrossoverNow, LiveVerdict
+from probes.crossover import speedup_at
+from probes.values import ArmVerdict, BandPoint, Verdict
+
+
+def withdrawal(now: AsOfNow | None) -> str | None:
+    """Why no sweep speaks for the traffic of now, where none does."""
+    if now is None or not withdrawn(now):
+        return None
+    return "; ".join(reason.text for reason in now.reasons).rstrip(".")
+
+
+def verdict_of(
+    barrier: str | None, window: LiveWindow, crossover: CrossoverNow | None, now: AsOfNow | None
+) -> tuple[LiveVerdict, str]:
+    """Where the concurrency sits, or why that cannot be said."""
+    if barrier is not None or crossover is None or window.concurrency is None:
+        return LiveVerdict.UNKNOWN, barrier or ""
+    moved = now is not None and now.decides
+    verdict, reason = place(window.concurrency, crossover, moved=moved)
+    unreckoned = [r.text.rstrip(".") for r in now.reasons] if now is not None and not moved else []
+    return verdict, "; ".join(text for text in (reason, *unreckoned) if text)
+
+
+def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -> tuple[LiveVerdict, str]:
+    """Where one concurrency (per engine) sits against a crossover, and why where that is no plain matter.
+
+    `moved` words it for a crossover as of now instead of the sweep's own.
+    """
+    was, whose = ("as of now is", "as of now the") if moved else ("was", "the sweep's")
+    top = crossover.band[-1].concurrency if crossover.band else None
+    if crossover.verdict is Verdict.ALWAYS_FASTER:
+        if top is None or concurrency > top:
+            return (
+                LiveVerdict.UNKNOWN,
+                f"{crossover.for_arm} {was} faster everywhere up to {top}, nothing measured beyond",
+            )
+        return LiveVerdict.BELOW, f"{crossover.for_arm} {was} faster at every concurrency measured"
+    if crossover.verdict is Verdict.NEVER_FASTER:
+        if concurrency > 0:
+            return LiveVerdict.ABOVE, f"{crossover.for_arm} {was} not faster at any concurrency measured"
+        return LiveVerdict.BELOW, "no load"
+    if crossover.verdict is not Verdict.CROSSES or crossover.value is None:
+        side = _side(concurrency, crossover) if moved else LiveVerdict.UNKNOWN
+        return side, f"{whose} verdict on {crossover.for_arm} is {crossover.verdict.value}" + _SIDES.get(side, "")
+    low = crossover.low if crossover.low is not None else 0.0
+    if concurrency < low:
+        return LiveVerdict.BELOW, ""
+    if crossover.high is not None and concurrency > crossover.high:
+        return LiveVerdict.ABOVE, ""
+    if crossover.high is None and top is not None and concurrency > top:
+        return LiveVerdict.UNKNOWN, f"the crossover's upper edge is open and nothing was measured above {top:.3g}"
+    return LiveVerdict.INSIDE, "inside the crossover's interval: a tie within what the sweep could tell"
+
+
+_SIDES = {
+    LiveVerdict.BELOW: ", but up to this load it is faster for sure",
+    LiveVerdict.ABOVE: ", but from this load on it is slower for sure",
+}
+
+
+def _side(concurrency: float, crossover: CrossoverNow) -> LiveVerdict:
+    """What a band says of one concurrency where it is too wide above or below for a crossover with two edges.
+
+    Not for a sweep's own `unclear`, which is about more than its band's width.
+    """
+    band = crossover.band
+    here = speedup_at(ArmVerdict(crossover.for_arm, crossover.verdict, None, None, None, band, None, ()), concurrency)
+    if here is None:
+        return LiveVerdict.UNKNOWN
+    if here.low > 1 and all(p.low > 1 for p in band if p.concurrency <= concurrency):
+        return LiveVerdict.BELOW
+    if here.high < 1 and all(p.high < 1 for p in band if p.concurrency >= concurrency):
+        return LiveVerdict.ABOVE
+    return LiveVerdict.UNKNOWN
+
+
+def contradicted(now: AsOfNow | None) -> str:
+    """Why a band under the tolerated loss does not count."""
+    if now is None or now.observed is None:
+        return ""
+    seen = now.observed
+    return (
+        f"the live output is {seen.ratio:.2f}x [{seen.low:.2f}, {seen.high:.2f}] of what the baseline would make at "
+        "this load, which contradicts the sweep: sweep again"
+    )
+
+
+def rule_applies(
+    barrier: str | None,
+    speculating: bool,
+    window: LiveWindow,
+    speedup: BandPoint | None,
+) -> tuple[bool, str]:
+    """Whether the alert rule can judge this endpoint now, and if not, why.
+
+    The rule goes by the band, so a sweep whose curve has no single crossing (`unclear`) can alert where it is slower.
+    """
+    if barrier is not None:
+        return False, barrier
+    if not speculating:
+        return False, "speculation is off here, so it cannot be costing anything"
+    if window.concurrency == 0:
+        return True, "idle"
+    if speedup is None:
+        return False, f"concurrency {window.concurrency:.1f} lies outside the range that the sweep measured"
+    return True, ""
