@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from monitor.account_values import DayAccount, EngineMinute, PerToken, Portion
 from monitor.day_arms import with_arms
 from monitor.live_arm import find_live_arm
-from monitor.state import place
 from monitor.values import CrossoverNow, LiveVerdict, Span, StoredCrossover
+from monitor.verdict_now import place
 from probes.crossover.arrival import ALONE
 from probes.crossover.estimate import speedup_at
 from probes.values import ArmVerdict, BandPoint, Crossover, Verdict
