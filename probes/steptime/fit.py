@@ -58,15 +58,17 @@ def fit_step_model(cells: Sequence[Cell], earlier: Sequence[Sequence[Cell]] = ()
         own = whiten @ (log_y - np.log(output_tok_s(log_values, seen.load)))
         return np.concatenate([own, _life_errors(log_values, seen), right - rows @ log_values])
 
-    found = _search(errors, np.asarray(np.linalg.solve(rows, right), dtype=np.float64))
-    if found is None:
+    try:
+        # Numbers that no server has overflow somewhere; what comes of them is no number, and is looked at here.
+        with np.errstate(all="ignore"):
+            log_values, information = _search(errors, np.asarray(np.linalg.solve(rows, right), dtype=np.float64))
+            misses = log_y - np.log(output_tok_s(log_values, seen.load))
+            rms = float(np.sqrt(np.mean(misses**2)))
+            covariance = np.linalg.inv(information) * _scatter(errors(log_values)[: log_y.size])
+    except np.linalg.LinAlgError:
         return None
-    log_values, information = found
-    misses = log_y - np.log(output_tok_s(log_values, seen.load))
-    rms = float(np.sqrt(np.mean(misses**2)))
-    if not rms <= MAX_RMS:
+    if not (rms <= MAX_RMS and np.all(np.isfinite(covariance)) and np.all(np.isfinite(np.exp(log_values)))):
         return None
-    covariance = np.linalg.inv(information) * _scatter(errors(log_values)[: log_y.size])
     return StepModel(
         names=NAMES,
         values=tuple(float(v) for v in np.exp(log_values)),
@@ -82,7 +84,7 @@ def _life_errors(log_values: Floats, seen: Observations) -> Floats:
     load = seen.load
     counted = load.concurrency * load.output_tokens / (seen.tok_s * seen.step_s)
     errors = np.log(life_steps(log_values, load) / counted) / LIFE_SIGMA
-    return np.asarray(errors[np.isfinite(errors)], dtype=np.float64)
+    return np.asarray(errors[np.isfinite(seen.step_s)], dtype=np.float64)
 
 
 def _scatter(whitened: Floats) -> float:
@@ -110,8 +112,8 @@ def _whitener(seen: Observations) -> Floats:
     return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)), dtype=np.float64)
 
 
-def _search(errors: Callable[[Floats], Floats], start: Floats) -> tuple[Floats, Floats] | None:
-    """The least squares and their information matrix; None where it ends in no number."""
+def _search(errors: Callable[[Floats], Floats], start: Floats) -> tuple[Floats, Floats]:
+    """The least squares and their information matrix, which are no numbers where the cells are none."""
     at, damping = start, 1e-2
     here = errors(at)
     information = np.eye(at.size)
@@ -130,4 +132,4 @@ def _search(errors: Callable[[Floats], Floats], start: Floats) -> tuple[Floats, 
             damping *= 5
         if not gained > SETTLED * float(here @ here):
             break
-    return (at, information) if np.all(np.isfinite(here)) and np.all(np.isfinite(information)) else None
+    return at, information

@@ -100,7 +100,9 @@ def _arms(cells: Sequence[Cell]) -> dict[str, list[_Point]]:
 def _point(cell: Cell) -> _Point | None:
     if not cell.valid or cell.limited:
         return None
-    if not (cell.concurrency and cell.output_tok_s and cell.output_tokens_mean and cell.prompt_tokens_mean):
+    numbers = (cell.concurrency, cell.output_tok_s, cell.output_tokens_mean, cell.prompt_tokens_mean)
+    concurrency, tok_s, output_tokens, prompt_tokens = (number or 0.0 for number in numbers)
+    if not all(0 < number < np.inf for number in (concurrency, tok_s, output_tokens, prompt_tokens)):
         return None
     k, acceptance_length = 0.0, 1.0
     if cell.drafts:
@@ -112,12 +114,12 @@ def _point(cell: Cell) -> _Point | None:
     return _Point(
         cell.arm,
         cell.start,
-        cell.concurrency,
-        cell.output_tok_s / (cell.engine_count or 1),
+        concurrency,
+        tok_s / (cell.engine_count or 1),
         _step_s(cell),
         k,
         acceptance_length,
-        Mix(cell.prompt_tokens_mean * (1 - min(1.0, cell.prefix_hit_ratio or 0.0)), cell.output_tokens_mean),
+        Mix(prompt_tokens * (1 - min(1.0, cell.prefix_hit_ratio or 0.0)), output_tokens),
     )
 
 

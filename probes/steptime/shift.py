@@ -14,12 +14,17 @@ from probes.steptime.cover import distance
 from probes.steptime.shape import Floats, Load, output_tok_s
 from probes.steptime.values import ArmTraffic, Mix, StepModel
 
-ACCEPTANCE_ERROR = 0.05
-"""1 sd of the formula's own error, as a share of the change of the logarithm of the acceptance length."""
-MIX_ERROR = 0.10
+ACCEPTANCE_ERROR = 0.07
+"""1 sd of the formula's own error, as a share of the change of the logarithm of the acceptance length. This and the
+next four are set by `benchmarks/eval_steptime.py`, on servers whose step times follow other formulas."""
+MIX_ERROR = 0.2
 """The same for a mix, as a share of how far the speedup moves, in logs, ..."""
-MIX_LEVEL_ERROR = 0.03
+MIX_LEVEL_ERROR = 0.06
 """... and of how far the baseline's own output does: most of that error is common to both arms and cancels."""
+COVERED_SHARE = 0.3
+"""Share of these two that stays for a mix that was swept, or lies between two; all of it at UNCOVERED."""
+UNCOVERED = 0.5
+"""Natural log of tokens between a mix and those that were swept."""
 UNSWEPT_ERROR = 0.03
 """1 sd for every factor of e that a mix is away from those that were swept."""
 NUDGE = 1e-4
@@ -68,8 +73,7 @@ def speedup_shift(
     base_acceptance = np.array(base.acceptance_length)
     level = _log_tok_s(at, concurrency, base, base_acceptance, mix)
     level = level - _log_tok_s(at, concurrency, base, base_acceptance, None)
-    away = UNSWEPT_ERROR * distance(model.mixes, mix)
-    mix_form = np.sqrt((MIX_ERROR * by_mix(at)) ** 2 + (MIX_LEVEL_ERROR * level) ** 2 + away**2)
+    mix_form = _mix_form(model, mix, MIX_ERROR * by_mix(at), MIX_LEVEL_ERROR * level)
     mix_sd = np.hypot(_propagated(by_mix, at, covariance), mix_form)
     return Shift(value, np.sqrt(sd**2 + form**2 + mix_form**2), mix_sd)
 
@@ -94,8 +98,15 @@ def output_shift(
     form = ACCEPTANCE_ERROR * np.abs(np.log(now / then))
     if mix is not None:
         by_mix = _log_tok_s(at, concurrency, swept, then, mix) - _log_tok_s(at, concurrency, swept, then, None)
-        form = np.sqrt(form**2 + (MIX_ERROR * by_mix) ** 2 + (UNSWEPT_ERROR * distance(model.mixes, mix)) ** 2)
+        form = np.hypot(form, _mix_form(model, mix, MIX_ERROR * by_mix, np.zeros_like(by_mix)))
     return value, np.hypot(_propagated(change, at, np.array(model.covariance)), form)
+
+
+def _mix_form(model: StepModel, mix: Mix, of_change: Floats, of_level: Floats) -> Floats:
+    """1 sd of what the formula itself may get wrong about `mix`."""
+    away = distance(model.mixes, mix)
+    share = COVERED_SHARE + (1 - COVERED_SHARE) * min(1.0, away / UNCOVERED)
+    return np.hypot(share * np.hypot(of_change, of_level), UNSWEPT_ERROR * away)
 
 
 def _log_tok_s(
