@@ -20,15 +20,26 @@ def cells_to_points(cells: Sequence[Cell]) -> list[CurvePoint]:
             kv_usage=cell.kv_usage_max,
             start=cell.start,
             engines=cell.engine_count or 1,
-            k=effective_k(cell),
+            k=draft_length(cell),
         )
         for cell in cells
         if cell.valid and cell.concurrency is not None and cell.output_tok_s is not None
     ]
 
 
-def effective_k(cell: Cell) -> float | None:
-    """Draft tokens per step by the cell's counters; 0 where it drafted nothing, None where they do not tell."""
-    if cell.drafts == 0:
-        return 0.0
-    return None if not cell.drafts or cell.draft_tokens is None else cell.draft_tokens / cell.drafts
+def draft_length(cell: Cell) -> float | None:
+    """Draft tokens per request and step over the whole cell; None where the counters do not tell.
+
+    Steps that drafted nothing count too, which drafted over drafts (the effective K) leaves out: a schedule at K = 0
+    would look as if it drafted as long as in the few steps of its ramp. Such a step makes one token, any other one more
+    than it accepts, and the first token of an answer comes from its prompt:
+
+        steps = output tokens - accepted tokens - requests, and at least the drafts
+    """
+    if cell.drafts is None or cell.draft_tokens is None:
+        return None
+    tokens = cell.client_tokens if cell.server_tokens is None else cell.server_tokens
+    steps = cell.drafts
+    if tokens is not None and cell.accepted_tokens is not None:
+        steps = max(steps, tokens - cell.accepted_tokens - cell.requests)
+    return cell.draft_tokens / steps if steps else 0.0

@@ -12,7 +12,7 @@ from statistics import fmean
 import numpy as np
 
 from probes.crossover.best import K_APART, pct, short
-from probes.crossover.cells import effective_k
+from probes.crossover.cells import draft_length
 from probes.crossover.curves import Curve
 from probes.crossover.ratio import Ratio, ratio_on
 from probes.values import BestRange, Cell, Reason, ScheduleStep
@@ -28,7 +28,7 @@ def k_by_rung(cells: Sequence[Cell], arm: str) -> list[tuple[float, float]]:
     """One arm's concurrency and draft tokens per step, by rung; empty where its counters do not tell."""
     rungs: dict[int, list[tuple[float, float]]] = {}
     for cell in cells:
-        k = effective_k(cell)
+        k = draft_length(cell)
         if cell.valid and cell.arm == arm and k is not None and cell.concurrency is not None:
             rungs.setdefault(cell.rung, []).append((cell.concurrency, k))
     return sorted((fmean(x for x, _ in rung), fmean(k for _, k in rung)) for rung in rungs.values())
@@ -71,7 +71,10 @@ def against_static(arm: str, curves: Mapping[str, Curve], best: Sequence[BestRan
         where = "at every load" if len(lost) == len(seen) else f"from {' and from '.join(lost)}"
         text = f"{arm} changes its draft length with the load, and it loses to the best arm of fixed length {where}."
         return [Reason("schedule_lost", text), *reasons]
-    return reasons
+    if reasons:
+        text = f"{arm} changes its draft length with the load, and is nowhere slower than the best arm of fixed length."
+        return [Reason("schedule_holds", text), *reasons]
+    return []
 
 
 def _joined(best: Sequence[BestRange]) -> list[BestRange]:
@@ -111,9 +114,9 @@ def _words(name: str, lead: Ratio) -> str:
     """The lead over one arm across a range, from its lower end to its upper one where that makes a difference."""
     if np.all(np.abs(lead.value) <= lead.half):
         return f"even with {name}"
-    ends = [f"{abs(v):.0f}% {'faster' if v > 0 else 'slower'}" for v in (pct(lead.value.max()), pct(lead.value.min()))]
-    if ends[0] == ends[1]:
-        return f"{ends[0]} than {name}"
-    if ends[0].split()[1] == ends[1].split()[1]:
-        ends[0] = ends[0].split()[0]
-    return f"{ends[0]} to {ends[1]} than {name}"
+    best, worst = (round(pct(v)) for v in (lead.value.max(), lead.value.min()))
+    if best > 0 > worst:
+        return f"{best}% faster to {-worst}% slower than {name}"
+    way = "slower" if worst < 0 else "faster"
+    near, far = sorted((abs(best), abs(worst)))
+    return f"{far}% {way} than {name}" if near == far else f"{near} to {far}% {way} than {name}"

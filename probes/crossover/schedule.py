@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from probes.crossover.best import short
-from probes.crossover.cells import effective_k
+from probes.crossover.cells import draft_length
 from probes.values import BestRange, Cell, Reason, Schedule, ScheduleStep
 
-WHOLE = 0.05
+WHOLE = 0.2
 """How near to a whole number the counters' draft tokens per step must be, to be the configured K."""
 SGLANG_NOTES = {"counter_scaled", "server_counter_missing"}
 """What a sweep notes on cells of SGLang alone."""
@@ -46,7 +46,7 @@ def draft_lengths(arm_k: Mapping[str, int | None], baseline: str, cells: Sequenc
     """
     lengths = {baseline: 0}
     for arm in dict.fromkeys(cell.arm for cell in cells if cell.valid and cell.arm != baseline):
-        seen = [k for cell in cells if cell.valid and cell.arm == arm and (k := effective_k(cell)) is not None]
+        seen = [k for cell in cells if cell.valid and cell.arm == arm and (k := draft_length(cell)) is not None]
         known = arm_k.get(arm)
         if known is not None:
             lengths[arm] = known if seen or not _is_sglang(arm, cells) else known - 1
@@ -74,6 +74,8 @@ def schedule_of(
     if why := _none_because(best, lengths, engines):
         return None, (why,)
     steps = _steps(best, lengths)
+    if not steps:
+        return None, (Reason("no_schedule_below_one", "No schedule: nothing was compared from one request on."),)
     if len(steps) == 1:
         text = f"{best[0].arm} is best at every concurrency that was compared, so there is nothing to schedule."
         return None, (Reason("no_schedule_one_k", text),)

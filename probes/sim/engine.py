@@ -72,7 +72,7 @@ class Engine:
         self._stretch = spec.stretch if stretch is None else stretch
         self._budget = max(MIN_BUDGET, int(spec.token_budget / max(1.0, self._stretch * spec.prompt_cost)))
         # Sorted upwards, so that one bisection of a uniform number counts the accepted positions.
-        self._rates = sorted(spec.acceptance[: spec.k])
+        self._rates = [sorted(spec.acceptance[:k]) for k in range(spec.k + 1)]
 
     @property
     def kv_usage(self) -> float:
@@ -109,7 +109,7 @@ class Engine:
         """Schedule a step and return its end; None where nothing can run (idle, or no KV for anything that waits)."""
         self._decoding.clear()
         self._prefilling.clear()
-        self._step_k = self.spec.k if self.drafting else 0
+        self._step_k = self.spec.k_at(len(self.running)) if self.drafting else 0
         budget = self._schedule_running(self._budget)
         if budget is not None:
             self._admit(max(budget, MIN_BUDGET), now_s)
@@ -124,7 +124,8 @@ class Engine:
             sum(chunk for _, chunk in self._prefilling) * stretch * self.spec.prompt_cost,
         )
         speed = max(SPEED_MIN, 1.0 + self.drift_per_s * (now_s - self.drifts_from_s)) / self.slow
-        end_s = now_s + seconds * self.noise.factor(now_s) * self.spec.time_scale / speed
+        scale = self.spec.time_scale * (self.spec.schedule_cost if self.spec.schedule else 1.0)
+        end_s = now_s + seconds * self.noise.factor(now_s) * scale / speed
         self.noise.busy_until(end_s)
         return end_s
 
@@ -235,7 +236,7 @@ class Engine:
         last_end_s = self._last_end_s
         drafts = steady = 0
         uniform = self._rng.random
-        rates = self._rates
+        rates = self._rates[k]
         for request in self._decoding:
             if request.done:
                 continue

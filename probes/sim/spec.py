@@ -51,6 +51,11 @@ class SimSpec:
     prompt_cost: float = 1.0
     """Scales what a prompt token costs. Answers much shorter than the fitted 256 tokens need prompts cheaper in
     proportion, or the server does little but prefill and no arm differs from another."""
+    schedule: tuple[tuple[int, int, int], ...] = ()
+    """Draft tokens by running requests, in rows of first, last, K as vLLM's `num_speculative_tokens_per_batch_size`
+    takes them; the last K goes on above. Empty: always `k`."""
+    schedule_cost: float = 1.0
+    """Stretches every step of a server with a schedule: vLLM 0.26 gives up its full CUDA graphs for one."""
 
     def __post_init__(self) -> None:
         if self.k < 0 or self.k > len(self.acceptance):
@@ -71,6 +76,8 @@ class SimSpec:
             raise ValueError(
                 "time_scale, mean_output_tokens, engines and max_num_seqs must be positive, prompt_cost at least 0"
             )
+        if self.schedule and max(k for _, _, k in self.schedule) > self.k:
+            raise ValueError(f"the schedule {self.schedule} drafts more than k={self.k}")
         if self.kv_blocks < 2 + self.k:
             raise ValueError(f"kv_tokens={self.kv_tokens} does not hold one request")
 
@@ -78,6 +85,11 @@ class SimSpec:
     def arm(self) -> str:
         """The usual name of this configuration: `off`, `k3`."""
         return f"k{self.k}" if self.k else "off"
+
+    def k_at(self, running: int) -> int:
+        """Draft tokens per step with so many running requests."""
+        rows = [k for first, _, k in self.schedule if first <= max(1, running)]
+        return rows[-1] if rows else self.k
 
     @property
     def stretch(self) -> float:

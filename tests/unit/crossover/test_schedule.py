@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from probes.crossover import cells_to_points, completed, estimate, from_json, to_json
+from probes.crossover.cells import draft_length
 from probes.crossover.with_schedule import with_schedule_by_name
 from probes.values import Axis, Cell, Crossover, Reason
 from tests.support.measured_sweeps import h200_points
@@ -34,6 +35,8 @@ def cells(name: str, speedups: tuple[float, ...], k: tuple[float | None, ...] | 
             drafts=None if steps is None else 100.0 * (steps > 0),
             draft_tokens=None if steps is None else 100.0 * steps,
             accepted_tokens=None if steps is None else 50.0 * steps,
+            client_tokens=None,
+            server_tokens=None,
         )
         for x, speedup, steps in zip(LADDER, speedups, shown, strict=True)
         for repeat in range(3)
@@ -182,3 +185,13 @@ def test_results_from_elsewhere_get_one_by_name_or_none() -> None:
     assert "schedule_by_name" in codes(named)
     renamed = [replace(p, arm="eagle" if p.arm == "k3" else p.arm) for p in h200_points()]
     assert with_schedule_by_name(estimate(renamed, baseline="off", axis=Axis.CLIENTS)).schedule is None
+
+
+def test_steps_that_drafted_nothing_count_into_a_draft_length() -> None:
+    """At K = 0 only the few steps of ramp and drain draft: of 10,000 steps, 200 with K = 3."""
+    cell = replace(CLEAN, requests=100, drafts=200.0, draft_tokens=600.0, accepted_tokens=300.0, server_tokens=10_400.0)
+    assert draft_length(cell) == pytest.approx(0.06)
+    steady = replace(cell, drafts=10_000.0, draft_tokens=30_000.0, accepted_tokens=15_000.0, server_tokens=25_100.0)
+    assert draft_length(steady) == pytest.approx(3.0)
+    assert draft_length(replace(cell, drafts=0.0, draft_tokens=0.0, accepted_tokens=0.0)) == 0.0
+    assert draft_length(replace(cell, drafts=None)) is None

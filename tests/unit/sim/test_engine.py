@@ -213,3 +213,27 @@ def test_a_drifting_server_gains_or_loses_speed_with_time() -> None:
         ask(slow, count)
         ask(plain, count)
         assert run(slow)[0] == pytest.approx(2.0 * run(plain)[0])
+
+
+def test_a_schedule_drafts_by_the_number_of_running_requests() -> None:
+    spec = replace(QUIET, schedule=((1, 4, 3), (5, 20, 1), (21, 64, 0)))
+    for count, k in ((3, 3), (12, 1), (40, 0), (80, 0)):
+        engine = Engine(replace(spec, max_num_seqs=128))
+        ask(engine, count, tokens=2000)
+        run(engine, steps=30)
+        counters = engine.counters
+        assert counters.draft_tokens == k * counters.drafts, count
+        assert bool(counters.drafts) is bool(k)
+        if k:
+            assert counters.accepted_per_pos[0] / counters.drafts == pytest.approx(0.72, abs=0.15)
+
+
+def test_a_schedule_may_cost_the_whole_server_its_speed() -> None:
+    def seconds(**changes: object) -> float:
+        engine = Engine(replace(QUIET, k=1, **changes))  # type: ignore[arg-type]
+        ask(engine, 8)
+        return run(engine)[0]
+
+    steady, scheduled = seconds(schedule=((1, 64, 1),)), seconds(schedule=((1, 64, 1),), schedule_cost=1.5)
+    assert scheduled == pytest.approx(1.5 * steady)
+    assert seconds(schedule_cost=1.5) == pytest.approx(steady), "only where there is a schedule"

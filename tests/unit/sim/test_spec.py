@@ -17,6 +17,7 @@ from probes.sim.spec import SimSpec
         ({"crossover": 0.0}, "must be above 0"),
         ({"engines": 0}, "must be positive"),
         ({"kv_tokens": 16}, "does not hold one request"),
+        ({"k": 1, "schedule": ((1, 8, 3),)}, "drafts more than k=1"),
     ],
 )
 def test_contradictions_are_named(changes: dict[str, object], says: str) -> None:
