@@ -110,7 +110,7 @@ class DayAccount:
     best_static: str | None = None
     """The arm with the least time per token of those that could have carried everything."""
     routed: ArmDay | None = None
-    """Each minute on the arm that the sweep names best for its load."""
+    """Each minute on the best static arm, or on one that is faster there by more than the noise."""
     routed_s: dict[str, float] = field(default_factory=dict)
     """Seconds by arm of that mix."""
     saturated_s: float | None = None

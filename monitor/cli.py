@@ -23,6 +23,7 @@ COMMANDS = {
     "stop": "Abort a running sweep.",
     "pause": "Let no sweep start until a given time.",
     "once": "Every endpoint against its crossover, once; exit 1 if any is above.",
+    "report": "What speculation brought and cost, from stored traffic: text, JSON or one HTML page.",
     "check": "Explain every error in the config, then try to reach everything it names.",
     "crossover": "The verdict from results measured elsewhere.",
     "import": "Store results measured elsewhere, so that live traffic is compared with them.",

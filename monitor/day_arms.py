@@ -15,7 +15,7 @@ from functools import lru_cache
 from monitor.account_values import ArmDay, DayAccount, EngineMinute
 from monitor.cost import SATURATED_SHARE
 from monitor.values import Span
-from probes.crossover.arrival import ALONE, Curve, SameRate, curves_of, lead, same_rate
+from probes.crossover.arrival import Curve, SameRate, curves_of, lead, same_rate
 from probes.values import BandPoint, Crossover
 
 ALIKE_COVER = 0.95
@@ -115,35 +115,45 @@ def with_arms(account: DayAccount, busy: Sequence[tuple[EngineMinute, str]], fou
     held = [(minute, arm) for minute, arm in busy if arm in curves]
     busy_s = sum(minute.seconds for minute, _ in busy)
     tallies: dict[str, _Tally] = {arm: _Tally() for arm in curves}
-    routed, routed_s = _Tally(), defaultdict[str, float](float)
     for minute, live in held:
         for arm, tally in tallies.items():
             tally.add(minute, curves[live], curves[arm])
-        best = _best(found, curves, live, minute.concurrency or 0.0)
-        routed.add(minute, curves[live], curves[best])
-        routed_s[best] += minute.seconds
     names = sorted(curves, key=lambda arm: (arm != found.baseline, arm))
     days = [tallies[arm].day(arm, busy_s, account.live_ms_per_token) for arm in names] if held else []
+    static = _best_static(days)
+    routed, routed_s = _Tally(), defaultdict[str, float](float)
+    for minute, live in held:
+        best = _routed(curves, live, static or live, minute.concurrency or 0.0)
+        routed.add(minute, curves[live], curves[best])
+        routed_s[best] += minute.seconds
     waits = [m.waiting_share for m, _ in held]
     return replace(
         account,
         arms=tuple(days),
-        best_static=_best_static(days),
-        routed=routed.day("routed", busy_s, account.live_ms_per_token) if held and found.best else None,
-        routed_s=dict(routed_s) if found.best else {},
+        best_static=static,
+        routed=routed.day("routed", busy_s, account.live_ms_per_token) if held else None,
+        routed_s=dict(routed_s),
         saturated_s=sum(m.seconds for m, _ in held if _saturated(m)) if None not in waits else None,
         lost_tokens=_lost(found, curves, held),
     )
 
 
-def _best(found: Crossover, curves: Mapping[str, Curve], live: str, load: float) -> str:
-    """The arm that the sweep names best at this load and that could carry it; else the live one."""
-    lowest = found.best[0].start if found.best else math.inf
-    at = max(load, lowest) if lowest <= ALONE else load
-    named = next((b.arm for b in found.best if b.start <= at <= b.end), live)
-    if named not in curves or _there(curves[live], curves[named], load).concurrency is None:
-        return live
-    return named
+def _routed(curves: Mapping[str, Curve], live: str, static: str, load: float) -> str:
+    """The arm for one minute: the best static one, unless another would hold fewer requests by more than the noise.
+
+    Always taking the least would choose the arms whose curves happened to err upwards.
+    """
+    there = {arm: _there(curves[live], curve, load) for arm, curve in curves.items()}
+    known = {arm: one for arm, one in there.items() if one.concurrency is not None}
+    stays = known.get(static)
+    if stays is None or stays.concurrency is None:
+        return min(known, key=lambda arm: known[arm].concurrency or math.inf, default=live)
+    fewer = {
+        arm: one.concurrency
+        for arm, one in known.items()
+        if one.concurrency is not None and one.high is not None and one.high < stays.concurrency
+    }
+    return min(fewer, key=lambda arm: fewer[arm], default=static)
 
 
 def _best_static(days: Sequence[ArmDay]) -> str | None:

@@ -1,0 +1,148 @@
+"""A day's account in sentences: shares, what was suffered and gained, what other arms would have done. Pure."""
+
+from __future__ import annotations
+
+from monitor.account_values import ArmDay, DayAccount, PerToken
+from monitor.cost import ratio_text, span_text
+from monitor.units import age_text, number
+from monitor.values import Span
+
+MENTIONED = 0.005
+"""Reasons for unknown time that took a smaller share are left out."""
+MOVED = 0.03
+"""Relative difference of acceptance from which it is said that the day was not like the sweep."""
+
+
+def account_lines(account: DayAccount) -> list[str]:
+    """Verdict first: how the time was spent, then what it cost and gained, then what else could have been done."""
+    total_s = sum(p.seconds for p in (account.above, account.inside, account.below, account.idle, account.unknown))
+    lines = [f"over {_time(account)}: {shares(account)}"]
+    lines += [
+        f"unknown: {why}, {age_text(seconds)}"
+        for why, seconds in account.unknown_why
+        if seconds >= MENTIONED * max(total_s, 1.0)
+    ]
+    if account.baseline_s:
+        lines.append(f"{account.baseline} ran for {age_text(account.baseline_s)}: nothing lost and nothing gained then")
+    if account.slower_above is not None:
+        lines.append(f"above: {_per_token(account.slower_above, account.baseline)}")
+    if account.slower_below is not None:
+        lines.append(f"below: {_per_token(account.slower_below, account.baseline)}")
+    lines += _ran(account)
+    lines += [_arm(day, account) for day in account.arms if not _is_live(day)]
+    lines += _best(account)
+    lines += _lost(account)
+    return lines
+
+
+def shares(account: DayAccount) -> str:
+    """`12% of the time above the crossover, 3% inside its interval, ...`."""
+    named = (
+        (account.above, "above the crossover"),
+        (account.inside, "inside its interval"),
+        (account.below, "below"),
+        (account.idle, "idle"),
+        (account.unknown, "unknown"),
+    )
+    return ", ".join(f"{100 * portion.share:.0f}% {words}" for portion, words in named)
+
+
+def _time(account: DayAccount) -> str:
+    whole = age_text(account.until_s - account.since_s)
+    engines = f" of {account.engines} engines" if account.engines > 1 else ""
+    swept = f" ({age_text(account.swept_s)} of engine time under sweeps left out)" if account.swept_s else ""
+    return f"{whole}{engines}{swept}"
+
+
+def _per_token(cost: PerToken, baseline: str) -> str:
+    word = "longer" if cost.by_time.value >= 0 else "less"
+    by_token = f", {percent(cost.by_token)} by tokens" if cost.by_token is not None else ""
+    covered = "" if cost.covered > 0.995 else f"; {100 * cost.covered:.0f}% of that time lay inside what was measured"
+    return (
+        f"a token took {abs(cost.by_time.value):.0f}% {word} than with {baseline} at the same concurrency "
+        f"({percent(cost.by_time)} by time{by_token}){covered}"
+    )
+
+
+def percent(span: Span | None) -> str:
+    """`+9.1% [+6.4, +12.0]`."""
+    if span is None:
+        return "unknown"
+    low, high = (f"{edge:+.1f}" if edge is not None else "..." for edge in (span.low, span.high))
+    return f"{span.value:+.1f}% [{low}, {high}]"
+
+
+def _ran(account: DayAccount) -> list[str]:
+    lines = []
+    if account.live_ms_per_token is not None and account.tokens is not None:
+        lines.append(
+            f"what ran: {tokens(account.tokens)} tokens, {number(account.live_ms_per_token)} ms in the system for each"
+        )
+    measured, seen = account.acceptance_measured, account.acceptance_length
+    if measured is not None and seen is not None and abs(seen / measured - 1) > MOVED:
+        lines.append(
+            f"acceptance length was {seen:.2f}, {measured:.2f} when swept: "
+            "this account goes by the curves as they were swept"
+        )
+    return lines
+
+
+def _is_live(day: ArmDay) -> bool:
+    return day.time_per_token is not None and day.time_per_token.low == day.time_per_token.high == 1.0
+
+
+def _arm(day: ArmDay, account: DayAccount) -> str:
+    if day.time_per_token is None:
+        why = "could not have carried the load" if day.overload_s else "not measured at the loads there were"
+        return f"the same arrivals on {day.arm}: {why}"
+    return f"the same arrivals on {day.arm}: {day_words(day)}"
+
+
+def day_words(day: ArmDay) -> str:
+    """Time per token, capacity, and how much of the time that holds for."""
+    parts = []
+    if day.time_per_token is not None:
+        ms = f" ({span_text(day.ms_per_token)} ms)" if day.ms_per_token is not None else ""
+        parts.append(f"{ratio_text(day.time_per_token)} times the time per token{ms}")
+    if day.capacity_pct is not None:
+        parts.append(f"{percent(day.capacity_pct)} capacity")
+    if day.overload_s:
+        parts.append(f"{age_text(day.overload_s)} in which it could not have carried the load")
+    if day.covered < 0.995:
+        parts.append(f"told for {100 * day.covered:.0f}% of the busy time")
+    return ", ".join(parts)
+
+
+def _best(account: DayAccount) -> list[str]:
+    lines = []
+    if account.best_static is not None:
+        lines.append(f"best single arm: {account.best_static}")
+    if account.routed is not None and account.routed.time_per_token is not None:
+        whole_s = sum(account.routed_s.values())
+        mix = ", ".join(
+            f"{arm} {100 * seconds / whole_s:.0f}%"
+            for arm, seconds in sorted(account.routed_s.items(), key=lambda item: -item[1])
+        )
+        lines.append(f"best arm minute by minute ({mix}): {day_words(account.routed)}")
+    return lines
+
+
+def _lost(account: DayAccount) -> list[str]:
+    if account.saturated_s is None:
+        return ["whether requests waited is not on the page, so nothing is said of lost output"]
+    if not account.saturated_s:
+        return ["requests never waited for long, so no output was lost: it was what arrived"]
+    waited = f"requests waited for {age_text(account.saturated_s)}"
+    if account.lost_tokens is None:
+        return [f"{waited}; what that lost lies outside what was measured"]
+    lost = account.lost_tokens
+    low, high = (tokens(edge) if edge is not None else "..." for edge in (lost.low, lost.high))
+    return [f"{waited}, in which the best arm would have made {tokens(lost.value)} [{low}, {high}] tokens more"]
+
+
+def tokens(count: float) -> str:
+    """`86.4 M`, `12.5 k`, `930`."""
+    for size, unit in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
+        if abs(count) >= size:
+            return f"{count / (1e3 if unit == ' k' else size):.1f}{unit}"
+    return f"{count:.0f}"

@@ -1,0 +1,155 @@
+"""The three charts of a report: speedup over load, each arm's own curve, and the load since then against the crossover.
+
+Pure; colours are classes, the baseline's first. A gap in the readings stays a gap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from monitor.account_values import EngineMinute
+from monitor.compared import compared_in
+from monitor.report.svg import Chart
+from monitor.report.values import EndpointReport
+from monitor.tui.scale import Scale, doublings, linear
+from monitor.units import interval_text, number
+from monitor.values import CrossoverNow, EndpointStatus
+from probes.values import Axis, Crossover
+
+STEPS_S = (300, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800)
+MOST_TICKS = 9
+COLOURS = 6
+GAP_S = 90.0
+"""Minutes further apart than this are not joined."""
+
+
+def arm_class(found: Crossover, arm: str) -> str:
+    """The colour of an arm, the same in every chart."""
+    names = [found.baseline, *(name for name in found.arms if name != found.baseline)]
+    return f"c{names.index(arm) % COLOURS}" if arm in names else "c0"
+
+
+def unit(found: Crossover) -> str:
+    """What the x axis counts."""
+    if found.axis is Axis.CLIENTS:
+        return "clients"
+    return "requests in the system per engine (running + waiting)"
+
+
+def speedup_chart(found: Crossover, status: EndpointStatus) -> str:
+    """Every arm's band over the baseline; the live arm's interval shaded, its band as of now, the live load a rule."""
+    crossover, moved = compared_in(status), status.as_of_now
+    bands = {name: verdict.speedup for name, verdict in found.arms.items() if verdict.speedup}
+    if not bands:
+        return ""
+    points = [point for band in bands.values() for point in band]
+    floor = math.floor(10 * min(1.0, *(p.low for p in points))) / 10
+    chart = Chart(
+        doublings(p.concurrency for p in points),
+        linear([1.05, *(p.high for p in points)], floor=max(0.0, floor), ticks=7),
+        unit(found),
+        f"output over that of {found.baseline}",
+    )
+    if crossover is not None and (crossover.low is not None or crossover.high is not None):
+        chart.shade(crossover.low, crossover.high, "cross", vertical=True)
+        if crossover.value is not None:
+            chart.rule(
+                crossover.value, "cross", f"{crossover.for_arm} crosses at {_interval(crossover)}", vertical=True
+            )
+    chart.rule(1.0, "equal", f"1 = {found.baseline}: above pays, below costs", vertical=False)
+    if status.concurrency:
+        chart.rule(status.concurrency, "now", f"now {number(status.concurrency)}", vertical=True, lower=True)
+    for name, band in bands.items():
+        css = arm_class(found, name)
+        chart.band([(p.concurrency, p.low, p.high) for p in band], css)
+        chart.line([(p.concurrency, p.ratio) for p in band], css, name, marks=True)
+    if moved is not None and moved.decides and moved.band:
+        css = f"{arm_class(found, moved.for_arm)} moved"
+        chart.line([(p.concurrency, p.ratio) for p in moved.band], css, f"{moved.for_arm} as of now")
+    where = _where(crossover)
+    return chart.svg(f"Speedup over {found.baseline}", f"Bands are 90% intervals. {where}")
+
+
+def curve_chart(found: Crossover) -> str:
+    """Output tok/s of one engine over its load, every arm's own."""
+    curves = {name: curve for name, curve in found.curves.items() if curve}
+    if not curves:
+        return ""
+    samples = [sample for curve in curves.values() for sample in curve]
+    chart = Chart(
+        doublings(s.concurrency for s in samples),
+        linear(s.high for s in samples),
+        unit(found),
+        "output tok/s per engine",
+    )
+    for name, curve in curves.items():
+        css = arm_class(found, name)
+        chart.band([(s.concurrency, s.low, s.high) for s in curve], css)
+        chart.line([(s.concurrency, s.tok_s) for s in curve], css, name, marks=True)
+    return chart.svg("Each arm's own output", "Bands are 90% intervals of any other run of the same arm.")
+
+
+def load_chart(report: EndpointReport) -> str:
+    """The busiest engine's load minute by minute since then, sweeps apart, against the crossover."""
+    loads = _busiest(report.minutes)
+    if not loads:
+        return ""
+    first_s = min(at_s for at_s, _, _ in loads)
+    crossover = compared_in(report.status)
+    edges = [edge for edge in (crossover.low, crossover.high) if edge is not None] if crossover is not None else []
+    chart = Chart(
+        times(first_s, report.at_s),
+        linear([1.0, *(load for _, load, _ in loads), *edges]),
+        "time, UTC",
+        "in the system, busiest engine",
+    )
+    if crossover is not None and edges:
+        chart.shade(crossover.low, crossover.high, "cross", vertical=False)
+        chart.rule(edges[-1], "edge", f"crossover {_interval(crossover)}", vertical=False)
+    for at_s, load, swept in _runs(loads):
+        chart.line(list(zip(at_s, load, strict=True)), "sweep" if swept else "load")
+    return chart.svg("Load against the crossover", f"One point a minute. {_where(crossover)}")
+
+
+def times(first_s: float, last_s: float) -> Scale:
+    """Round UTC times from `first_s` to `last_s` (Unix seconds), at least ten minutes apart."""
+    first_s = min(first_s, last_s - 600.0)
+    step = next((s for s in STEPS_S if (last_s - first_s) / s <= MOST_TICKS), STEPS_S[-1])
+    ticks = tuple(float(at) for at in range(math.ceil(first_s / step) * step, math.floor(last_s) + 1, step))
+    form = "%H:%M" if step < 86_400 else "%d %b"
+    return Scale(first_s, last_s, ticks, label=lambda at: datetime.fromtimestamp(at, UTC).strftime(form))
+
+
+def _busiest(minutes: Sequence[EngineMinute]) -> list[tuple[float, float, bool]]:
+    """(time, highest load of an engine, under a sweep) by minute."""
+    held: dict[float, list[EngineMinute]] = defaultdict(list)
+    for minute in minutes:
+        if minute.concurrency is not None:
+            held[minute.at_s].append(minute)
+    return [
+        (at_s, max(m.concurrency or 0.0 for m in own), any(m.swept for m in own)) for at_s, own in sorted(held.items())
+    ]
+
+
+def _runs(loads: Sequence[tuple[float, float, bool]]) -> list[tuple[list[float], list[float], bool]]:
+    """Stretches without a gap and of one kind."""
+    runs: list[tuple[list[float], list[float], bool]] = []
+    for at_s, load, swept in loads:
+        if not runs or at_s - runs[-1][0][-1] > GAP_S or runs[-1][2] != swept:
+            runs.append(([], [], swept))
+        runs[-1][0].append(at_s)
+        runs[-1][1].append(load)
+    return runs
+
+
+def _where(crossover: CrossoverNow | None) -> str:
+    if crossover is None or crossover.value is None:
+        return "No crossover is known."
+    return f"{crossover.for_arm} crosses at {_interval(crossover)}."
+
+
+def _interval(crossover: CrossoverNow) -> str:
+    return interval_text(crossover.value, crossover.low, crossover.high)

@@ -1,0 +1,55 @@
+"""Gathers from the store what a report needs; reads only, asks no server."""
+
+from __future__ import annotations
+
+from monitor.config.model import Config, EndpointConfig
+from monitor.config.targets import pool_of
+from monitor.day_account import day_account
+from monitor.report.values import EndpointReport
+from monitor.service.statuses import StoredReadings, all_statuses, newest_crossover, pool_live_arm
+from monitor.store.db import Store
+from monitor.store.identities import fingerprints_shown, load_identity
+from monitor.store.minutes import engine_minutes, first_reading_s
+from monitor.store.sweeps import get_sweep
+
+HOLE_INTERVALS = 3.0
+"""Scrapes further apart than so many intervals have a hole between them."""
+HOLE_MIN_S = 15.0
+
+
+def endpoint_reports(
+    config: Config, store: Store, names: list[str], since_s: float, now_s: float
+) -> list[EndpointReport]:
+    """One per named endpoint, in the config's order. Raises StoreError."""
+    statuses = {status.name: status for status in all_statuses(config, store, StoredReadings(store), now_s)}
+    reports = []
+    for endpoint in config.endpoint:
+        if endpoint.name not in names:
+            continue
+        known = load_identity(store, endpoint.name)
+        pool = pool_of(endpoint)
+        stored = newest_crossover(store, pool, known[1] if known is not None else None)
+        hole_s = max(HOLE_MIN_S, HOLE_INTERVALS * config.scrape.interval_s)
+        minutes = engine_minutes(store, endpoint.name, since_s, now_s, hole_s=hole_s)
+        first_s = first_reading_s(store, endpoint.name, since_s)
+        account = None
+        if stored is not None and first_s is not None:
+            declared = _declared(config, endpoint, pool)
+            changes = fingerprints_shown(store, endpoint.name)
+            account = day_account(minutes, stored, declared, first_s, now_s, changes)
+        reports.append(
+            EndpointReport(
+                at_s=now_s,
+                since_s=since_s,
+                status=statuses[endpoint.name],
+                stored=stored,
+                sweep=get_sweep(store, stored.sweep_id) if stored is not None else None,
+                account=account,
+                minutes=tuple(minutes),
+            )
+        )
+    return reports
+
+
+def _declared(config: Config, endpoint: EndpointConfig, pool: str) -> str | None:
+    return endpoint.probe.live_arm if endpoint.probe is not None else pool_live_arm(config, pool)

@@ -1,0 +1,170 @@
+"""`specwatch report` on a stored day: the answer, what it cost, and one page that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from monitor.cli import main
+from monitor.store.db import open_store
+from monitor.store.readings import append_readings
+from tests.support.records import a_failed_reading
+from tests.support.stored_day import CONFIG, DAY_S, fill
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A config and a store with a sweep and the day up to now, noon in the middle of it."""
+    made = tmp_path_factory.mktemp("day")
+    (made / "config.toml").write_text(CONFIG, encoding="utf-8")
+    fill(made / "specwatch.db", time.time())
+    return made
+
+
+def run(folder: Path, *args: str) -> Result:
+    return CliRunner().invoke(main, ["report", "--config", str(folder / "config.toml"), *args])
+
+
+def test_the_text_says_what_the_day_cost_and_what_would_have_been_better(folder: Path) -> None:
+    result = run(folder, "chat")
+    assert result.exit_code == 0
+    text = result.stdout
+    assert text.startswith("chat (pool chat-70b), 20")
+    assert re.search(r"over 24\.0 h: 3\d% above the crossover, \d+% inside its interval, 4\d% below, 1\d% idle", text)
+    assert "unknown: no reading, 60 min" in text
+    assert re.search(r"above: a token took \d+% longer than with off at the same concurrency \(\+", text)
+    assert re.search(r"below: a token took \d+% less than with off at the same concurrency \(-", text)
+    assert "best single arm: k1" in text
+    assert re.search(r"best arm minute by minute \(k1 \d+%, k3 \d+%\): 0\.\d\d \[", text)
+    assert "requests never waited for long, so no output was lost" in text
+    assert "k3 against off: crosses at 24." in text
+
+
+def test_lost_tokens_are_told_where_requests_waited(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(CONFIG, encoding="utf-8")
+    fill(tmp_path / "specwatch.db", time.time(), waiting=3.0)
+    text = run(tmp_path).stdout
+    assert re.search(r"requests waited for \d\.\d h, in which the best arm would have made \d\.\d M \[", text)
+
+
+def test_the_json_has_the_same_numbers(folder: Path) -> None:
+    result = run(folder, "--json", "--since", "24h")
+    (endpoint,) = json.loads(result.stdout)["endpoints"]
+    account = endpoint["account"]
+    names = ("above", "inside", "below", "idle", "unknown")
+    assert sum(account[name]["share"] for name in names) == pytest.approx(1.0)
+    assert account["slower_above"]["by_time"]["low"] > 0
+    assert account["slower_below"]["by_token"]["high"] < 0
+    assert account["best_static"] == "k1"
+    assert [day["arm"] for day in account["arms"]] == ["off", "k1", "k3"]
+    static = min(day["time_per_token"]["value"] for day in account["arms"])
+    assert account["routed"]["time_per_token"]["value"] <= static
+    assert account["unknown_why"] == [{"reason": "no reading", "seconds": pytest.approx(3600, abs=60)}]
+    assert endpoint["crossover"]["arms"]["k3"]["verdict"] == "crosses"
+
+
+class _Page(HTMLParser):
+    """What a page would fetch or run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "data")]
+
+
+def test_the_page_needs_nothing_else(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    result = run(folder, "--out", str(out))
+    assert result.exit_code == 0
+    assert f"wrote {out}" in result.stderr
+    assert "above the crossover" in result.stdout
+    text = out.read_text(encoding="utf-8")
+    page = _Page()
+    page.feed(text)
+    assert "script" not in page.tags
+    assert "link" not in page.tags
+    assert page.addresses == []
+    assert "url(" not in text
+    assert "@import" not in text
+    assert "prefers-color-scheme: dark" in text
+    assert text.count("<svg") == 3
+    for drawing in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ElementTree.fromstring(drawing)
+    assert "k3 pays below 24." in text
+    assert "best arm each minute" in text
+
+
+def test_a_gap_in_the_readings_is_a_gap_in_the_line(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    run(folder, "--out", str(out))
+    assert out.read_text(encoding="utf-8").count('class="line load"') == 2
+
+
+def test_words_of_a_server_cannot_write_into_the_page(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(CONFIG, encoding="utf-8")
+    fill(tmp_path / "specwatch.db", time.time() - 60)
+    with open_store(tmp_path / "specwatch.db") as store:
+        append_readings(store, [a_failed_reading(at_s=time.time(), reason="said <script>alert(1)</script> & left")], {})
+    result = run(tmp_path, "--out", str(tmp_path / "r.html"))
+    assert "said <script>alert(1)</script> & left" in result.stdout
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "said &lt;script&gt;alert(1)&lt;/script&gt; &amp; left" in text
+    assert "<script" not in text
+
+
+def test_traffic_without_a_sweep_and_a_sweep_without_traffic_are_both_told(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(CONFIG, encoding="utf-8")
+    store = tmp_path / "specwatch.db"
+    fill(store, time.time(), sweep=False)
+    result = run(tmp_path, "--out", str(tmp_path / "one.html"))
+    assert result.exit_code == 0
+    assert "no sweep has measured this pool yet" in result.stdout
+    assert "nothing can be said of it" in result.stdout
+    store.unlink()
+    fill(store, time.time(), traffic=False)
+    result = run(tmp_path, "--out", str(tmp_path / "two.html"))
+    assert result.exit_code == 0
+    assert "no traffic is stored for this time" in result.stdout
+    assert "k3 against off: crosses" in result.stdout
+
+
+def test_old_traffic_is_outside_the_time_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(CONFIG, encoding="utf-8")
+    fill(tmp_path / "specwatch.db", time.time() - 2 * DAY_S)
+    assert "no traffic is stored" in run(tmp_path, "--since", "6h").stdout
+    assert "above the crossover" in run(tmp_path, "--since", "4d").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("nobody",), "no endpoint or pool is called nobody; there are chat"),
+        (("--since", "soon"), "a duration is a number and a unit"),
+        (("--out", "/nowhere/r.html"), "cannot be written to /nowhere/r.html"),
+    ],
+)
+def test_a_mistake_is_told_once_and_ends_with_two(folder: Path, args: tuple[str, ...], words: str) -> None:
+    result = run(folder, *args)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stdout == ""
+
+
+def test_nothing_stored_ends_with_two(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(CONFIG, encoding="utf-8")
+    assert run(tmp_path).exit_code == 2
+    fill(tmp_path / "specwatch.db", time.time(), sweep=False, traffic=False)
+    result = run(tmp_path)
+    assert result.exit_code == 2
+    assert "`specwatch serve` stores traffic" in result.stderr
