@@ -7,7 +7,6 @@ from monitor.units import interval_text, number
 from probes.crossover.capacity import TOP_OF_LADDER
 from probes.values import ArmVerdict, Axis, Capacity, Crossover, Verdict
 
-
 SAID = {"crosses", "always_faster"}
 """Reasons that say no more than the verdict's own sentence."""
 
