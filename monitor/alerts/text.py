@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
+from monitor.alerts.cost_text import how_much
 from monitor.alerts.crossover_text import as_of_now_lines, crossover_long, crossover_short
 from monitor.compared import compared_in
 from monitor.units import age_text, number
@@ -44,7 +45,7 @@ def firing(
     lines = [
         f"What: speculative decoding (arm {status.live_arm or 'unknown'}, K={_k(status.k)}) makes {status.name} slower "
         f"than {_baseline(measured)} at the load it has now.",
-        f"How much: {_how_much(status)}",
+        f"How much: {how_much(status)}",
         f"Crossover: {crossover_long(status)}",
         *as_of_now_lines(status),
         f"Since: {utc(since_s)} ({age_text(max(0.0, now_s - since_s))} ago).",
@@ -112,28 +113,6 @@ def facts(status: EndpointStatus, measured: StoredCrossover | None) -> dict[str,
         "output_tok_s": status.output_tok_s,
         "tpot_p50_ms": status.tpot_p50_ms,
     }
-
-
-def _how_much(status: EndpointStatus) -> str:
-    speedup = status.speedup_now
-    if speedup is None:
-        return "unknown."
-    engine = f" on engine {status.busiest_engine}, the busiest" if len(status.engines) > 1 else ""
-    said = (
-        f"{_pct(1 - speedup.ratio)} [{_pct(1 - speedup.high)}, {_pct(1 - speedup.low)}] slower than without "
-        f"speculation at {_or_unknown(status.concurrency)} concurrent requests (running + waiting{engine})."
-    )
-    if status.tpot_p50_ms is not None:
-        # At one concurrency, time per token goes with one over throughput (Little's law).
-        longer_ms = status.tpot_p50_ms * (1 - speedup.ratio)
-        said += (
-            f" Of the {number(status.tpot_p50_ms)} ms per token (p50 now) about {number(longer_ms)} ms are due to it."
-        )
-    saturated = any(e.waiting for e in status.engines)
-    if saturated and len(status.engines) == 1 and status.output_tok_s is not None:
-        lost = status.output_tok_s * (1 / speedup.ratio - 1)
-        said += f" Requests are waiting, so output is lost too: about {number(lost)} tok/s."
-    return said
 
 
 def _choices(status: EndpointStatus, measured: StoredCrossover | None) -> list[str]:

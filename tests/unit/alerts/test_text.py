@@ -7,7 +7,7 @@ from typing import Any
 
 from monitor.alerts import text
 from monitor.alerts.rule import RuleSettings
-from monitor.values import AsOfNow, EngineNow, LiveMix
+from monitor.values import ArmAtRate, AsOfNow, Cost, EngineNow, LiveMix, Span
 from probes.steptime.values import Mix
 from probes.values import ArmVerdict, BandPoint, Reason, Verdict
 from tests.support.records import a_status, a_stored_crossover
@@ -28,8 +28,7 @@ def test_the_text_says_what_how_much_since_when_what_to_do_and_where_to_look() -
     _, body = text.firing(a_status(0.88), SETTINGS, NOW_S - 120, NOW_S, a_stored_crossover())
     assert body.splitlines() == [
         "What: speculative decoding (arm k3, K=3) makes chat slower than off at the load it has now.",
-        "How much: 12% [9%, 15%] slower than without speculation at 48.0 concurrent requests (running + waiting). "
-        "Of the 26.0 ms per token (p50 now) about 3.1 ms are due to it.",
+        "How much: 12% [9%, 15%] slower than without speculation at 48.0 concurrent requests (running + waiting).",
         "Crossover: 24.0 [21.0, 28.0] concurrent requests per engine; sweep 17 measured it 3 d ago.",
         "Since: 2023-11-14 22:11:20 UTC (2 min ago).",
         "What to do, whichever suits:",
@@ -60,12 +59,44 @@ def test_where_off_is_best_no_smaller_k_is_offered() -> None:
     assert "no measured arm beats off at 60.0 concurrent, so a smaller K is no way out" in body
 
 
+COST = Cost(
+    slower_pct=Span(13.6, 9.9, 17.6),
+    ms_per_token=Span(3.1, 2.3, 3.9),
+    best_arm="k1",
+    capacity_tok_s=Span(620.0, 410.0, 840.0),
+    saturated=False,
+    lost_tok_s=None,
+    at_same_rate=(
+        ArmAtRate("off", Span(41.0, 38.0, 44.0), Span(0.85, 0.79, 0.92)),
+        ArmAtRate("k1", Span(33.0, 30.0, None), Span(0.69, 0.63, None)),
+    ),
+)
+
+
+def test_what_it_costs_is_told_per_token_in_capacity_and_with_the_same_arrivals() -> None:
+    _, body = text.firing(a_status(0.88, cost=COST), SETTINGS, NOW_S - 120, NOW_S, a_stored_crossover())
+    assert (
+        "(running + waiting). Of the 26.0 ms per token (p50 now) about 3.1 [2.3, 3.9] ms are due to it. "
+        "Nothing waits, so no output is lost, but capacity is: at this concurrency k1 would make +620 [+410, +840] "
+        "tok/s per engine. With the arrivals of now k1 would sit at 33.0 [30.0, ...] concurrent, with 0.69 [0.63, ...] "
+        "times the time per token."
+    ) in body
+
+
 def test_lost_output_is_claimed_only_while_requests_wait() -> None:
-    _, quiet = text.firing(a_status(0.8), SETTINGS, NOW_S, NOW_S, None)
-    busy = a_status(0.8, engines=(EngineNow("0", 40.0, 8.0, 0.9, 48.0, 4200.0),))
-    _, queued = text.firing(busy, SETTINGS, NOW_S, NOW_S, None)
-    assert "tok/s" not in quiet
-    assert "about 1050 tok/s" in queued
+    busy = replace(COST, saturated=True, lost_tok_s=COST.capacity_tok_s)
+    _, body = text.firing(a_status(0.88, cost=busy), SETTINGS, NOW_S, NOW_S, None)
+    assert "Requests are waiting, so output is lost too: k1 would make +620 [+410, +840] tok/s per engine." in body
+    assert "arrivals of now" not in body, "what arrives is more than what is made"
+    _, silent = text.firing(a_status(0.88, cost=replace(COST, saturated=None)), SETTINGS, NOW_S, NOW_S, None)
+    assert "whether requests wait is not on the page" in silent
+
+
+def test_no_other_arm_is_offered_where_none_is_better() -> None:
+    best = replace(COST, best_arm="k3", capacity_tok_s=Span(0.0, 0.0, 40.0))
+    _, body = text.firing(a_status(0.88, cost=best), SETTINGS, NOW_S, NOW_S, None)
+    assert "would make" not in body
+    assert "would sit" not in body
 
 
 def test_several_engines_name_the_busiest_and_claim_no_total() -> None:
