@@ -35,7 +35,7 @@ def read_bench(path: Path, where: str, record: Mapping[str, Any]) -> tuple[Row |
     tok_s = positive(record["output_throughput"], path, where, "output_throughput")
     clients, rate = _load(path, where, record)
     duration_s, completed = above_zero(record.get("duration")), whole(record.get("completed"))
-    in_flight = known(record.get("concurrency")) or None if sglang else vllm_in_flight(record)
+    in_flight = above_zero(record.get("concurrency")) if sglang else vllm_in_flight(record)
     notes: list[str] = []
     if not possible(in_flight, clients):
         notes.append(
@@ -87,9 +87,9 @@ def read_bench(path: Path, where: str, record: Mapping[str, Any]) -> tuple[Row |
 
 def _load(path: Path, where: str, record: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Closed-loop clients, or the finite request rate that paced the run: then a limit on top is no load of its own."""
-    rate = record.get("request_rate")
-    if isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < float("inf"):
-        return None, float(rate)
+    rate = above_zero(record.get("request_rate"))
+    if rate is not None:
+        return None, rate
     if record.get("max_concurrency") is None:
         text = f"{where}: max_concurrency is not set: all requests were sent at once, so its concurrency only fell. "
         raise ResultFileError(path, text + "Run the benchmark with --max-concurrency.")

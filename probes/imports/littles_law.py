@@ -25,10 +25,8 @@ def vllm_in_flight(record: Mapping[str, Any]) -> float | None:
         return None
     latencies = record.get("latencies")
     if isinstance(latencies, list) and latencies:
-        known_s = [known(value) for value in latencies]
-        if None in known_s:
-            return None
-        return math.fsum(value for value in known_s if value is not None) / duration_s or None
+        known_s = [seconds for value in latencies if (seconds := known(value)) is not None]
+        return above_zero(math.fsum(known_s) / duration_s) if len(known_s) == len(latencies) else None
     return by_mean(record.get("completed"), record.get("mean_e2el_ms"), duration_s)
 
 
@@ -47,7 +45,7 @@ def by_mean(completed: object, mean_e2e_ms: object, duration_s: float | None) ->
     count, mean_ms = above_zero(completed), above_zero(mean_e2e_ms)
     if count is None or mean_ms is None or not duration_s:
         return None
-    return count * mean_ms / 1000 / duration_s
+    return above_zero(count * mean_ms / 1000 / duration_s)
 
 
 def possible(in_flight: float | None, clients: float | None) -> bool:

@@ -7,23 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean as mean
 
 from probes.imports.arm_name import k_of_name
 from probes.imports.bench_json import VLLM
 from probes.imports.rows import ResultFileError, Row
+from probes.imports.run_quality import faults_of_runs, made_up_prompts, other_lengths
 from probes.values import Reason
 
-SHORT_S = 10.0
-"""Runs of 9 to 20 s flipped a published verdict that runs of a minute corrected; below this none is taken unmarked."""
 FAILED_SHARE = 0.05
 """A run in which more requests failed measured something else than this load."""
-UNDERFILLED = 0.8
-"""A closed loop whose mean in the system is below this share of its clients ran mostly in ramp and drain."""
-CUT_SHARE = 0.9
-"""Request-seconds of finished requests below which the estimate of the others' tokens deserves a word."""
-SAME_LENGTH = 0.2
-"""Answers that stop by themselves differ a little from arm to arm; by more than this, the prompts were others."""
 K_TOLERANCE = 0.5
 NOTHING_DRAFTED = "nothing_drafted"
 
@@ -60,9 +52,9 @@ def qualify(rows: Sequence[Row], baseline: str) -> Qualified:
             used = [row for row in used if row not in silent]
             text = f"{len(silent)} of {len(own)} runs of {arm} drafted nothing ({_places(silent)}); they are left out."
             said.append(Reason(NOTHING_DRAFTED, text))
-        said += [*_other_k(arm, own), *_other_lengths(arm, own, baseline, base), *_prompts(arm, own)]
+        said += [*_other_k(arm, own), *other_lengths(arm, own, baseline, base), *made_up_prompts(arm, own)]
     for arm in dict.fromkeys(row.arm for row in used):
-        reasons.setdefault(arm, []).extend(_shape_of_runs(arm, [row for row in used if row.arm == arm]))
+        reasons.setdefault(arm, []).extend(faults_of_runs(arm, [row for row in used if row.arm == arm]))
     said_of = {arm: tuple(found) for arm, found in reasons.items() if found}
     return Qualified(tuple(used), said_of, refused, tuple(notes))
 
@@ -135,53 +127,6 @@ def _other_k(arm: str, rows: Sequence[Row]) -> list[Reason]:
     return [
         Reason("other_k", f"{arm} drafted {drafted} tokens per step, not {named}: its name or its server is wrong.")
     ]
-
-
-def _shape_of_runs(arm: str, rows: Sequence[Row]) -> list[Reason]:
-    found: list[Reason] = []
-    short = [row for row in rows if row.duration_s is not None and row.duration_s < SHORT_S]
-    if short:
-        text = f"{len(short)} of {len(rows)} runs of {arm} lasted less than {SHORT_S:g} s; short runs flip verdicts."
-        found.append(Reason("short_runs", text))
-    thin = [
-        row for row in rows if row.in_flight is not None and row.clients and row.in_flight < UNDERFILLED * row.clients
-    ]
-    if thin:
-        worst = min(thin, key=lambda row: (row.in_flight or 0.0) / (row.clients or 1.0))
-        text = (
-            f"{len(thin)} of {len(rows)} runs of {arm} were mostly ramp and drain: {worst.clients:g} clients held only "
-            f"{worst.in_flight:.3g} requests in the mean. Send at least five requests a client."
-        )
-        found.append(Reason("underfilled", text))
-    cut = [row for row in rows if row.finished_share is not None and row.finished_share < CUT_SHARE]
-    if cut:
-        worst_share = min(row.finished_share or 0.0 for row in cut)
-        text = (
-            f"{len(cut)} of {len(rows)} runs of {arm} ended in the middle of requests (up to "
-            f"{100 * (1 - worst_share):.0f}% of the load), whose tokens are estimated. Longer runs help."
-        )
-        found.append(Reason("cut_off", text))
-    return found
-
-
-def _other_lengths(arm: str, rows: Sequence[Row], baseline: str, base: Sequence[Row]) -> list[Reason]:
-    """Longer prompts or answers change what a token costs, so arms must be measured with the same."""
-    for what, of in (("prompt", "prompt_tokens_mean"), ("output", "output_tokens_mean")):
-        own, theirs = ([v for row in group if (v := getattr(row, of)) is not None] for group in (rows, base))
-        if own and theirs and abs(mean(own) / mean(theirs) - 1) > SAME_LENGTH:
-            text = (
-                f"{arm} was measured with {mean(own):.0f} {what} tokens in the mean and {baseline} with "
-                f"{mean(theirs):.0f}: part of the difference is theirs, not speculation's."
-            )
-            return [Reason("other_lengths", text)]
-    return []
-
-
-def _prompts(arm: str, rows: Sequence[Row]) -> list[Reason]:
-    if not any(row.made_up for row in rows):
-        return []
-    text = f"{arm} was measured with made-up prompts; drafts of real text are accepted at another rate."
-    return [Reason("made_up_prompts", text)]
 
 
 def _places(rows: Sequence[Row]) -> str:

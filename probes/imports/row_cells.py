@@ -45,8 +45,8 @@ def _cell(row: Row, axis: Axis, x: float, repeat: int, order: int, engines: int)
     assert row.duration_s is not None
     assert row.completed is not None
     drafting = row.drafting
-    load = f"{row.clients:g} clients" if row.clients is not None else f"{row.rate:g} requests/s"
-    note = Reason("imported", f"{row.tool}, {load}: {row.path.name}, {row.where}")
+    load = f", {row.clients:g} clients" if row.clients is not None else f", {row.rate:g} requests/s" if row.rate else ""
+    note = Reason("imported", f"{row.tool}{load}: {row.path.name}, {row.where}")
     return Cell(
         arm=row.arm,
         rung=max(1, round(row.clients if row.clients is not None else x * engines)),

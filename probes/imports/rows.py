@@ -13,6 +13,8 @@ from pathlib import Path
 from probes.values import Axis, Cell, CurvePoint, Latency, Reason
 
 UNKNOWN = Latency(None, None)
+MOST, LEAST = 1e15, 1e-9
+"""No time, count or rate of a benchmark lies beyond these; what does is damage, and must not overflow later."""
 
 
 class ResultFileError(Exception):
@@ -137,11 +139,11 @@ def positive(value: object, path: Path, where: str, name: str) -> float:
         raise ResultFileError(path, f"{where}: {name} is {value!r}; it must be a number above 0.")
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         number = math.nan
-    if not math.isfinite(number):
+    if not math.isfinite(number) or number > MOST:
         raise ResultFileError(path, f"{where}: {name} is {value!r}; it must be a finite number, like 1234.5.")
-    if number <= 0:
+    if number < LEAST:
         raise ResultFileError(path, f"{where}: {name} is {value}; it must be above 0. Leave failed runs out.")
     return number
 
@@ -150,13 +152,14 @@ def known(value: object) -> float | None:
     """A finite number that is not negative, else None: for what a file may have but need not."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    number = float(value)
-    return number if math.isfinite(number) and number >= 0 else None
+    # Comparing first: an integer of JSON may be too large for a float. NaN fails every comparison.
+    return float(value) if 0 <= value <= MOST else None
 
 
 def above_zero(value: object) -> float | None:
     """A finite number above zero, else None."""
-    return known(value) or None
+    number = known(value)
+    return number if number is not None and number >= LEAST else None
 
 
 def whole(value: object) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -14,7 +13,9 @@ from probes.values import Cell, Latency, Reason
 SCHEMA = 1
 LATENCIES = ("ttft", "tpot", "e2e")
 REASONS = ("void", "notes")
-WHOLE = ("rung", "repeat", "order", "requests", "errors")
+WHOLE = {"rung": 1, "repeat": 0, "order": 0, "requests": 0, "errors": 0, "engine_count": 1, "k": 0, "start": 0}
+"""Fields that count, and from where."""
+UNKNOWN_ALLOWED = ("engine_count", "k", "start")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def _cell(path: Path, where: str, body: object) -> Cell:
             continue
         try:
             given[field.name] = _value(field.name, body[field.name])
-        except (TypeError, ValueError, KeyError) as error:
+        except (TypeError, ValueError, KeyError, OverflowError) as error:
             raise ResultFileError(path, f"{where}: {field.name} cannot be read ({error}).") from error
     return Cell(**given)
 
@@ -98,15 +99,19 @@ def _value(name: str, value: Any) -> Any:
         if not isinstance(value, str) or not value:
             raise ValueError("it must be a name")
         return value
-    if name in WHOLE and not isinstance(value, int):
-        raise ValueError(f"{value!r} is no whole number")
-    return _number(value)
+    number = _number(value)
+    if name not in WHOLE or (number is None and name in UNKNOWN_ALLOWED):
+        return number
+    if not isinstance(number, int) or number < WHOLE[name]:
+        raise ValueError(f"{value!r} is no whole number from {WHOLE[name]} up")
+    return number
 
 
-def _number(value: Any) -> Any:
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)):
-        return value
-    raise ValueError(f"{value!r} is no number")
+def _number(value: Any) -> int | float | None:
+    if value is None or known(value) is not None:
+        number: int | float | None = value
+        return number
+    raise ValueError(f"{value!r} is no number that a sweep measures")
 
 
 def _k(value: object) -> int | None:

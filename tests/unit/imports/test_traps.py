@@ -89,7 +89,7 @@ class TestFailures:
 
 class TestConcurrency:
     def closed(self, arm: str, clients: int, held: float, tok_s: float, **more: Any) -> dict[str, Any]:
-        return vllm(arm, clients, tok_s, duration=20.0, completed=2, latencies=[10 * held, 10 * held], **more)
+        return vllm(arm, clients, tok_s, duration=20.0, completed=400, latencies=[10 * held, 10 * held], **more)
 
     def test_latencies_place_a_run_by_little_s_law(self, tmp_path: Path) -> None:
         imported = read(tmp_path, self.closed("off", 8, 7.6, 700.0), self.closed("k3", 8, 7.2, 650.0))
@@ -114,6 +114,13 @@ class TestConcurrency:
             tmp_path, self.closed("off", 64, 63.0, 1800.0), self.closed("k3", 64, 30.0, 1500.0, **drafting())
         )
         assert "64 clients held only 30 requests in the mean" in said(imported)["underfilled"]
+
+    def test_a_run_of_one_wave_is_named(self, tmp_path: Path) -> None:
+        wave = vllm("k3", 64, 1500.0, completed=64, **drafting())
+        assert (
+            "sent fewer than 2 requests a client"
+            in said(read(tmp_path, *OFF, *runs("k3", **drafting()), wave))["one_wave"]
+        )
 
     def test_engines_share_the_load_and_the_tokens(self, tmp_path: Path) -> None:
         records = [self.closed("off", 8, 8.0, 700.0), self.closed("k3", 8, 6.0, 650.0)]
