@@ -159,7 +159,11 @@ def _sweep(
     told = f"Measured elsewhere with {with_}, last run {when:%Y-%m-%d %H:%M %Z} by {measured.told_by}"
     what = f"{told}; imported by {user}@{host} from {names(imported.files)}."
     found = answer(imported)
-    notes = (Reason("imported", what), *(Reason("assumed_server", text[0].upper() + text[1:]) for text in assumed))
+    notes = (
+        Reason("imported", what),
+        *(Reason("assumed_server", text[0].upper() + text[1:]) for text in assumed),
+        *(Reason("imported_note", text) for text in imported.notes),
+    )
     arms = {imported.baseline, *found.arms}
     return ImportedSweep(
         pool=pool_of(endpoint),

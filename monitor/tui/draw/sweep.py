@@ -117,7 +117,9 @@ def _title(view: View, sweep: SweepRecord, width: int) -> Line:
 
 
 def _by(sweep: SweepRecord) -> str:
-    return "by schedule" if sweep.trigger == "schedule" else f"asked by {sweep.who or sweep.trigger}"
+    if sweep.trigger == "schedule":
+        return "by schedule"
+    return f"{'imported' if sweep.trigger == 'import' else 'asked'} by {sweep.who or sweep.trigger}"
 
 
 def _on(sweep: SweepRecord) -> str:
