@@ -41,7 +41,7 @@ def with_schedule(
         best = best_ranges(static, found.baseline, shown_lengths(points))
         notes = [r for arm in ran if arm in curves for r in against_static(arm, {**static, arm: curves[arm]}, best)]
     engines = {cell.engine_count for cell in cells if cell.valid}
-    lengths = draft_lengths({arm: k for arm, k in arm_k.items() if arm not in ran}, found.baseline, cells)
+    lengths = draft_lengths(arm_k, found.baseline, cells)
     schedule, why_none = schedule_of(best, lengths, engines.pop() if len(engines) == 1 else None)
     if schedule is None:
         return replace(found, schedule=None, notes=(*found.notes, *why_none, *notes))

@@ -14,8 +14,9 @@ STEPS = (ScheduleStep(1, 54, 5, "k5"), ScheduleStep(55, 196, 1, "k1"), ScheduleS
 
 def rows(schedule: Schedule | None, width: int = 80, arms: int = 1) -> list[str]:
     found = result()
-    more = {f"k{i + 1}": replace(found.arms["k3"], arm=f"k{i + 1}") for i in range(3, 3 + arms - 1)}
-    found = replace(found, schedule=schedule, arms={**found.arms, **more})
+    k3 = replace(found.arms["k3"], reasons=(Reason("tie_at_top", "Back inside the noise at the top. " * 9),))
+    names = [f"k{i}" for i in range(3, 3 + arms)]
+    found = replace(found, schedule=schedule, arms={name: replace(k3, arm=name) for name in names})
     return as_text(answer(replace(measured_sweep(), result=found), width)).split("\n")
 
 

@@ -109,3 +109,5 @@ def test_where_admission_ends_an_arm_inside_its_range_the_range_says_so() -> Non
     assert only.limited_above == pytest.approx(16)
     (free,) = best(OFF, arm("k3", (1.5,) * 4))
     assert free.limited_above is None
+    beaten = [replace(p, limited=p.concurrency > 16) for p in arm("k3", (1.5, 1.2, 0.6, 0.5))]
+    assert all(one.limited_above is None for one in best(OFF, beaten)), "it ends where the arm is not the best"

@@ -166,6 +166,12 @@ def test_an_arm_that_ran_another_schedule_measures_nothing_but_is_compared() -> 
     assert {"schedule_other", "schedule_lost", "schedule_not_measured"} <= set(codes(found))
 
 
+def test_rungs_of_one_step_prove_no_schedule() -> None:
+    low = [cell for cell in dsd(SLOW) if cell.rung <= 4]
+    found = answer([*OFF, *K1, *K5, *low], {**ARM_K, "dsd": 5}, ("dsd",))
+    assert document(found)["measured"] is False
+
+
 def test_an_arm_that_is_said_to_be_dynamic_is_no_static_one_even_if_its_counters_show_one_length() -> None:
     steady = cells("dsd", tuple(2 * s for s in SLOW), (5.0,) * 8)
     found = answer([*OFF, *K1, *K5, *steady], {**ARM_K, "dsd": 5}, ("dsd",))
