@@ -49,8 +49,13 @@ def best_sentence(best: BestRange, unit: str) -> str:
     if best.confident:
         over = f" over {', then '.join(best.over)}" if best.over else ""
         return f"fastest {span}, by {margin_words(best)}{over}{limit}"
-    ties = f" ({', '.join(best.over)})" if best.over else ""
+    ties = f" ({', '.join(best.over)}{_reads_faster(best)})" if best.over else ""
     return f"no clear winner {span} is the simplest of those within the noise{ties}{limit}"
+
+
+def _reads_faster(best: BestRange) -> str:
+    """What the simpler arm may give away."""
+    return f"; reads {-best.margin_pct:.0f}% faster" if best.margin_pct <= -1 else ""
 
 
 def margin_words(best: BestRange) -> str:

@@ -54,6 +54,8 @@ def test_a_tie_is_no_win_and_a_full_arm_is_said_to_be_full() -> None:
     said = best_sentence(tie, "concurrent per engine")
     assert said.startswith("no clear winner from 55 to 110 concurrent per engine: k1 is the simplest")
     assert "(k3)" in said
+    behind = BestRange(55.0, 110.0, "k1", -3.6, False, ("k3",), -5.0, -1.0, 5.0)
+    assert best_sentence(behind, "clients").endswith("within the noise (k3; reads 4% faster)")
     assert said.endswith("above 96 its admission is full")
 
 
