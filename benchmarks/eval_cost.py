@@ -1,7 +1,8 @@
 """Proves on the simulator what a cost claims: at one concurrency tok/s moves, at one arrival rate it does not.
 
-`python -m benchmarks.eval_cost` prints the two tables of `docs/cost.md`. Curves are what a sweep without noise would
-measure; the loads lie between its rungs. Virtual time, no sockets.
+`python -m benchmarks.eval_cost` prints the tables of `docs/cost.md`. In the first ones curves are what a sweep without
+noise would measure, and the loads lie between its rungs; virtual time, no sockets. The last one counts how often the
+intervals of noisy sweeps cover (`cover_cost.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from benchmarks.cover_cost import LADDERS, coverage
 from probes.crossover import estimate
 from probes.crossover.arrival import Curve, SameRate, curves_of, lead, same_rate
 from probes.sim.arrivals import Arrival, Served, poisson, serve
@@ -24,6 +26,8 @@ CLOSED = (6, 12, 20, 28, 40, 56, 80)
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 """Arrival rates, as shares of what the slower arm can make at most."""
 REQUESTS = 4000
+SWEEPS = 500
+SEED = 20
 CROSSOVER = 24.0
 K = 3
 
@@ -76,8 +80,8 @@ def switched_open(
     return on, off, same_rate(pair.curves["on"], pair.curves["off"], on.concurrency)
 
 
-def report(requests: int) -> Iterator[str]:
-    """The two tables, as Markdown."""
+def report(requests: int, sweeps: int) -> Iterator[str]:
+    """All tables, as Markdown."""
     servers = pair()
     yield f"Clients that wait (closed loop), crossover {CROSSOVER:.0f}: tok/s of off over k{K}."
     yield ""
@@ -108,12 +112,26 @@ def report(requests: int) -> Iterator[str]:
             f"| {off.token_s / on.token_s:.2f} (predicted {there.concurrency / on.concurrency:.2f}) |"
         )
 
+    yield ""
+    yield f"{sweeps} random sweeps a ladder: 90% intervals, held against the truth."
+    yield ""
+    yield "| ladder | same arrivals cover | median width | median error | no answer | one concurrency covers |"
+    yield "|---|---|---|---|---|---|"
+    for index, (name, ladder) in enumerate(LADDERS.items()):
+        found = coverage(ladder, sweeps, SEED + index)
+        yield (
+            f"| {name}: {', '.join(map(str, ladder))} | {found.same_rate:.1%} of {found.cases - found.silent} "
+            f"| {found.width_octaves:.2f} octaves | {found.error:.1%} | {found.silent} | {found.same_concurrency:.1%} |"
+        )
+
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--requests", type=int, default=REQUESTS, help="arrivals per row")
-    for line in report(parser.parse_args().requests):
+    parser.add_argument("--sweeps", type=int, default=SWEEPS, help="random sweeps per ladder")
+    args = parser.parse_args()
+    for line in report(args.requests, args.sweeps):
         sys.stdout.write(line + "\n")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.cover_cost import LADDERS, coverage
 from benchmarks.eval_cost import Pair, pair, switched_closed, switched_open
 
 
@@ -35,3 +36,12 @@ def test_at_one_arrival_rate_output_stays_and_time_per_token_moves_as_predicted(
     assert off.running / on.running == pytest.approx(off.concurrency / on.concurrency, rel=0.03)
     assert off.token_s / on.token_s == pytest.approx(there.concurrency / on.concurrency, rel=0.05)
     assert off.token_s > 1.2 * on.token_s
+
+
+@pytest.mark.parametrize("ladder", ["doubling", "sparse"])
+def test_intervals_of_noisy_sweeps_cover_as_often_as_they_say(ladder: str) -> None:
+    found = coverage(LADDERS[ladder], 80, seed=4)
+    assert 0.84 <= found.same_rate <= 0.97
+    assert found.same_concurrency >= 0.82
+    assert found.width_octaves < 0.25
+    assert found.silent <= 0.02 * found.cases

@@ -190,7 +190,8 @@ def test_the_words_and_the_json_say_the_same() -> None:
         "(+11.1 [+6.4, +16.3]%, +2.0 [+1.2, +2.8] ms of each)"
     )
     assert lines[1].startswith("requests wait, so output is lost: k1 would make +111 [+")
-    assert lines[2].startswith("with the same arrivals off would sit at 27.")
+    assert lines[2].startswith("with the same arrivals off would sit at 26.9 [")
+    assert lines[2].endswith("] times the time per token")
     document = cost_json(found)
     assert document is not None
     assert document["slower_pct"]["value"] == found.slower_pct.value
