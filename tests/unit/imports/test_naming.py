@@ -106,6 +106,12 @@ class TestBySweepOverServers:
         assert sorted(p.output_tok_s for p in imported.points) == [650.0, 700.0]
         assert any("run=1.failure.json: a run that failed" in note for note in imported.notes)
 
+    def test_a_summary_stands_in_for_runs_that_are_gone(self, tmp_path: Path) -> None:
+        for arm, tok_s in (("off", 700.0), ("k3", 650.0)):
+            at(tmp_path, f"SERVE--{arm}-BENCH--c8/summary.json", vllm(None, 8, tok_s))
+            at(tmp_path, f"SERVE--{arm}-BENCH--c8/warmup.json", vllm(None, 8, 1.0))
+        assert sorted(p.output_tok_s for p in read_results([tmp_path]).points) == [650.0, 700.0]
+
     def test_its_table_is_refused_in_favour_of_its_folder(self, tmp_path: Path) -> None:
         path = tmp_path / "summary.csv"
         path.write_text(",date,backend,max_concurrency,output_throughput\n0,20261130-120000,vllm,8,700\n")

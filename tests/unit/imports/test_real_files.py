@@ -77,6 +77,7 @@ class TestVllmSweepFolder:
             ("k3", 4, 0), ("k3", 4, 1), ("k3", 31, 0), ("k3", 31, 1),
             ("off", 4, 0), ("off", 4, 1), ("off", 32, 0), ("off", 32, 1),
         ]  # fmt: skip
+        assert not any("more than one file" in note for note in imported.notes)
 
     def test_a_summary_named_beside_its_runs_counts_them_once(self) -> None:
         folder = DATA / "vllm-sweep" / "SERVE--k3-BENCH--c4"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,7 @@ class TestRequestRate:
     def test_a_server_that_kept_up_has_a_concurrency(self, tmp_path: Path) -> None:
         imported = read(tmp_path, self.paced("off", 2.0), self.paced("off", 4.0), self.paced("k3", 2.0))
         assert [p.concurrency for p in imported.points] == pytest.approx([4.0, 8.0, 4.0])
+        assert [p.repeat for p in imported.points] == [0, 0, 0]
         assert imported.cells[1].rung == 8
         assert "4 requests/s" in imported.cells[1].notes[0].text
 
@@ -186,12 +188,16 @@ class TestComparability:
         imported = read(tmp_path, *OFF, *runs("k3", dataset_name="random-ids", accept_length=2.4))
         assert "made-up prompts" in said(imported)["made_up_prompts"]
 
-    def test_tools_do_not_mix_silence_with_off_in_the_step_time_model(self, tmp_path: Path) -> None:
-        held = {"duration": 20.0, "total_input_tokens": 256 * 180, "total_output_tokens": 256 * 256}
-        records = [
-            vllm(arm, c, tok_s, **held, mean_e2el_ms=1000 * 20.0 * c / 256, **more)
-            for arm, more, factor in (("off", {}, 1.0), ("k3", drafting(), 1.3), ("eagle", {"accept_length": 2.0}, 1.2))
-            for c in (4, 8, 16, 32, 64)
-            for tok_s in (factor * 3000 * c / (c + 32),)
-        ]
-        assert answer(read(tmp_path, *records)).step_model is None
+
+def test_silence_about_drafts_is_not_taken_for_speculation_off_in_the_step_time_model(tmp_path: Path) -> None:
+    def records(arm: str) -> list[dict[str, Any]]:
+        text = (Path(__file__).parents[2] / "data" / "imports" / "vllm" / f"{arm}.json").read_text()
+        return [{**json.loads(line), "arm": arm} for line in text.splitlines()]
+
+    pair = [*records("off"), *records("k3")]
+    silent = [
+        record | {"arm": "eagle", "accept_length": 2.6, "concurrency": record["max_concurrency"]}
+        for record in records("off")
+    ]
+    assert answer(read(tmp_path, *pair)).step_model is not None
+    assert answer(read(tmp_path, *pair, *silent)).step_model is None
