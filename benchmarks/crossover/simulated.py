@@ -43,7 +43,19 @@ def report(sweeps: int, seed: int) -> None:
 def _by_shape(found: dict[str, list[Scored]]) -> None:
     say(f"## By shape: {len(next(iter(found.values())))} sweeps each, everything drawn at random")
     say()
-    header(["shape", "covered", "of `crosses`", "both open", "width", "wrong", "unclear", *(v.value for v in VERDICTS)])
+    header(
+        [
+            "shape",
+            "covered",
+            "of `crosses`",
+            "both open",
+            "width",
+            "band",
+            "wrong",
+            "unclear",
+            *(v.value for v in VERDICTS),
+        ]
+    )
     for shape, scored in found.items():
         _row(shape, scored)
     crossing = [one for shape in CROSSING for one in found[shape]]
@@ -70,6 +82,7 @@ def _row(name: str, scored: Sequence[Scored]) -> None:
             _covered(named),
             share([one.answer.low is None and one.answer.high is None for one in true]),
             octaves([one.width for one in named]),
+            share([held for one in scored for held in one.band]),
             share([one.wrong for one in scored if one.at_risk], 2),
             share([one.answer.verdict is Verdict.UNCLEAR for one in clear]),
             *(str(counts[verdict]) for verdict in VERDICTS),

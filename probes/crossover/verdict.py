@@ -17,6 +17,8 @@ from probes.values import ArmVerdict, BandPoint, Reason, Verdict
 
 MARGIN = math.log(1.02)
 """A gain (loss) up to this size, inside the noise, does not keep an arm from `never_faster` (`always_faster`)."""
+GAIN_LEFT = math.log(1.05)
+"""A band that still holds such a gain over a long stretch is a tie there: too early for `never_faster`."""
 TAIL_STATIONS = 2
 TAIL_WIDTH = math.log(2.0)
 """A stretch at the ladder's end that stays inside the noise is an open edge up to two rungs or one octave."""
@@ -109,14 +111,17 @@ class _Reader:
         gain = (self.sign > 0) | (self.ratio.value > MARGIN)
         first = int(np.flatnonzero(self.sign < 0)[0])
         start = self._edge(first, first - 1, -1)
+        short = self._short(0, first)
         if not gain.any():
+            if not short and np.max((self.ratio.value + self.ratio.half)[:first]) > GAIN_LEFT:
+                return self._unclear(self.words.tie_below(start))
             return Verdict.NEVER_FASTER, None, (None, start), [self.words.never_faster(start if first else None)]
         if gain[-1]:
             return self._unclear(self.words.slower_then_faster())
         if gain[first:].any():
             most = first + int(np.argmax(self.ratio.value[first:]))
             return self._unclear(self.words.rises(self._x(most), self.ratio.value[most]))
-        if np.any(self.sign[:first] > 0) or self._short(0, first):
+        if np.any(self.sign[:first] > 0) or short:
             return self._crosses()
         return self._unclear(self.words.tie_below(start))
 

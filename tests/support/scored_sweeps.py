@@ -48,6 +48,13 @@ class Scored:
         return math.log2(high / low) if low and high else math.inf
 
     @property
+    def band(self) -> list[bool]:
+        """Whether the band holds the true speedup, at each of its points."""
+        points = self.answer.speedup
+        truth = np.exp(np.interp(np.log([p.concurrency for p in points]), self.sweep.log_x, self.sweep.gain))
+        return [p.low <= at <= p.high for p, at in zip(points, truth.tolist(), strict=True)]
+
+    @property
     def decisive_truth(self) -> Verdict | None:
         """The one right verdict where the truth is at least 3% clear of 1 on every side it takes; None elsewhere.
 

@@ -52,8 +52,10 @@ class Sweep:
     """Concurrency above which `on` stays slower; None where there is none inside the ladder."""
     slope: float
     """Log speedup lost per octave at the crossover; 0 where there is none."""
+    log_x: Floats
+    """A fine grid from the lowest to the highest concurrency that both arms ran, natural log."""
     gain: Floats
-    """True log speedup on a fine grid from the lowest to the highest concurrency that both arms ran."""
+    """True log speedup on it."""
 
 
 def draw_noise(rng: np.random.Generator, *, least: float = 0.005) -> Noise:
@@ -134,7 +136,7 @@ def _measured(
         max(log_x[on].min(), log_x[~on].min()), min(log_x[on].max(), log_x[~on].max()), FINE, dtype=np.float64
     )
     gain = truth.speedup(shared)
-    return Sweep(shape, points, noise, _last_fall(shared, gain), truth.slope, gain)
+    return Sweep(shape, points, noise, _last_fall(shared, gain), truth.slope, shared, gain)
 
 
 def _last_fall(log_x: Floats, gain: Floats) -> float | None:

@@ -55,6 +55,12 @@ def test_no_shape_of_curve_is_covered_badly(shape: str) -> None:
     assert covered(scored(shape)) >= 0.83
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_band_holds_the_true_speedup(shape: str) -> None:
+    """Alerts go by it. All points of one sweep share what its two runs differ by, so that luck is large."""
+    assert np.mean([held for one in scored(shape) for held in one.band]) >= 0.83
+
+
 def test_noisy_cells_are_covered_too() -> None:
     rng = np.random.default_rng(5)
     noisy = [score(simulate(shape, rng, noise=draw_noise(rng, least=0.015))) for shape in CROSSING for _ in range(100)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from probes.crossover import estimate
+from probes.crossover import estimate, speedup_at
 from probes.values import Axis, Verdict
 from tests.unit.crossover.test_verdicts import codes, judged, points
 
@@ -54,6 +54,22 @@ def test_a_step_may_lie_anywhere_between_its_two_rungs() -> None:
     assert found.low <= 16.001
     assert found.high >= 31.999
     assert "step" in codes(found)
+
+
+def test_the_band_inside_a_step_holds_both_of_its_sides() -> None:
+    at = speedup_at(judged(STEP), 22.6)
+    assert at is not None
+    assert at.low < 0.85
+    assert at.high > 1.25
+
+
+def test_a_long_tie_below_a_loss_is_not_yet_never_faster() -> None:
+    noisy = points("off", 1.0, scatter=0.03) + points(
+        "k3", {1: 1.01, 2: 1.01, 4: 1.015, 8: 1.01, 16: 1.01, 32: 0.9, 64: 0.8, 128: 0.8}, scatter=0.03
+    )
+    found = estimate(noisy, baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE).arms["k3"]
+    assert found.verdict is Verdict.UNCLEAR
+    assert codes(found)[0] == "tie_below"
 
 
 def test_a_smooth_fall_is_no_step() -> None:
