@@ -121,3 +121,7 @@ class DayAccount:
     """Mean while it drafted."""
     acceptance_measured: float | None = None
     """The sweep's for the same arm."""
+    moved: bool = False
+    """Acceptance or mix left what was swept, and the account goes by the answer as of that traffic."""
+    notes: tuple[str, ...] = ()
+    """What has to be known of it."""

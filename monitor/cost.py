@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from monitor.units import number
+from monitor.moved_curves import moved_result
 from monitor.values import ArmAtRate, Cost, EndpointStatus, Span, StoredCrossover, StoredReading
 from probes.crossover.arrival import Curve, curves_of, lead, same_rate
-from probes.crossover.estimate import curve_at
-from probes.values import ArmVerdict, BandPoint, CurveSample, State
+from probes.values import BandPoint, CurveSample, State
 
 SATURATED_SHARE = 0.5
 """Requests must wait in at least this share of the looks: one who has just come is no queue."""
@@ -71,23 +70,7 @@ def saturated(readings: Sequence[StoredReading], since_s: float, engine: str | N
 def _curves(status: EndpointStatus, stored: StoredCrossover) -> Mapping[str, Sequence[CurveSample]]:
     """The sweep's curves; where an answer as of now decides, the baseline's and those that it moves."""
     found, now = stored.result, status.as_of_now
-    if now is None or not now.decides:
-        return found.curves
-    base = found.curves.get(found.baseline, ())
-    return {found.baseline: base, **{arm: _moved(base, verdict) for arm, verdict in now.arms.items()}}
-
-
-def _moved(base: Sequence[CurveSample], verdict: ArmVerdict) -> list[CurveSample]:
-    """An arm's curve from its band over the baseline's, the baseline's own noise taken out again."""
-    samples: list[CurveSample] = []
-    for point in verdict.speedup:
-        under = curve_at(base, point.concurrency)
-        if under is None:
-            continue
-        both, one = math.log(point.high / point.low) / 2, math.log(under.high / under.low) / 2
-        half, tok_s = math.sqrt(max(0.0, both**2 - one**2)), under.tok_s * point.ratio
-        samples.append(CurveSample(point.concurrency, tok_s, tok_s * math.exp(-half), tok_s * math.exp(half)))
-    return samples
+    return moved_result(found, now.arms).curves if now is not None and now.decides else found.curves
 
 
 def _ms(tpot_ms: float | None, at: BandPoint) -> Span | None:
@@ -185,59 +168,3 @@ def cost_json(cost: Cost | None) -> dict[str, Any] | None:
 def span_json(span: Span | None) -> dict[str, float | None] | None:
     """A number with its interval as one object."""
     return {"value": span.value, "low": span.low, "high": span.high} if span is not None else None
-
-
-def cost_lines(cost: Cost, live_arm: str, baseline: str) -> list[str]:
-    """The same for people, one fact a line."""
-    lines = []
-    if live_arm != baseline:
-        slower = cost.slower_pct
-        word = "longer" if slower.value >= 0 else "less"
-        ms = f", {span_text(cost.ms_per_token, signed=True)} ms of each" if cost.ms_per_token is not None else ""
-        lines.append(
-            f"a token takes {abs(slower.value):.0f}% {word} than with {baseline} at this concurrency "
-            f"({span_text(slower, signed=True)}%{ms})"
-        )
-    lines.extend([line] if (line := _capacity_line(cost, live_arm)) else [])
-    for one in cost.at_same_rate:
-        if one.concurrency is None or one.time_per_token is None:
-            lines.append(f"with the same arrivals {one.arm}: {one.reason}")
-        else:
-            lines.append(
-                f"with the same arrivals {one.arm} would sit at {span_text(one.concurrency)} concurrent per engine, "
-                f"with {ratio_text(one.time_per_token)} times the time per token"
-            )
-    return lines
-
-
-def _capacity_line(cost: Cost, live_arm: str) -> str:
-    if cost.capacity_tok_s is None:
-        return ""
-    if cost.best_arm == live_arm:
-        return f"no measured arm has more capacity than {live_arm} at this concurrency"
-    gap = f"{span_text(cost.capacity_tok_s, signed=True)} tok/s per engine"
-    if cost.saturated:
-        return f"requests wait, so output is lost: {cost.best_arm} would make {gap}"
-    kept = "nothing waits, so no output is lost" if cost.saturated is False else "whether output is lost is not known"
-    return f"capacity lost: {cost.best_arm} could make {gap} at this concurrency; {kept}"
-
-
-def span_text(span: Span | None, *, signed: bool = False) -> str:
-    """`31.0 [28.0, 35.0]`; an open edge is an ellipsis."""
-    if span is None:
-        return "unknown"
-    middle, low, high = (_edge(v, signed) for v in (span.value, span.low, span.high))
-    return f"{middle} [{low}, {high}]"
-
-
-def ratio_text(span: Span) -> str:
-    """`0.83 [0.79, 0.88]`: ratios need their second decimal."""
-    low, high = (f"{v:.2f}" if v is not None else "..." for v in (span.low, span.high))
-    return f"{span.value:.2f} [{low}, {high}]"
-
-
-def _edge(value: float | None, signed: bool) -> str:
-    if value is None:
-        return "..."
-    sign = "-" if value < 0 else "+" if signed and value > 0 else ""
-    return sign + number(abs(value))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from monitor.account_values import DayAccount, EngineMinute, PerToken, Portion
 from monitor.day_arms import with_arms
 from monitor.live_arm import find_live_arm
-from monitor.values import CrossoverNow, LiveVerdict, Span, StoredCrossover
+from monitor.moved_curves import moved_result
+from monitor.values import AsOfNow, CrossoverNow, LiveVerdict, Span, StoredCrossover
 from monitor.verdict_now import place
 from probes.crossover.arrival import ALONE
 from probes.crossover.estimate import speedup_at
@@ -45,15 +46,25 @@ def day_account(
     since_s: float,
     until_s: float,
     server_changes: Sequence[tuple[float, str]] = (),
+    as_of: AsOfNow | None = None,
 ) -> DayAccount | None:
     """The account of all engines from `since_s` to `until_s`; None without minutes.
 
     `declared` is the live arm of the config. `server_changes` are the instants (ascending) from which the server showed
-    another fingerprint, with that fingerprint: minutes of any other than the sweep's are unknown.
+    another fingerprint, with that fingerprint: minutes of any other than the sweep's are unknown. `as_of` is the answer
+    as of this very traffic; where it decides, the account goes by it.
     """
     if not minutes:
         return None
-    judged = [_judge(m, stored, declared, server_changes) for m in minutes if not m.swept]
+    swept = stored.result
+    notes = [reason.text for reason in as_of.reasons] if as_of is not None else []
+    moved = as_of is not None and as_of.decides
+    if as_of is not None and moved:
+        stored = replace(stored, result=moved_result(swept, as_of.arms))
+        notes += [
+            f"{arm}: left out, nothing tells what its acceptance was" for arm in swept.arms if arm not in as_of.arms
+        ]
+    judged = [_judge(m, stored, declared, server_changes, moved) for m in minutes if not m.swept]
     engines = len({m.engine for m in minutes})
     missing_s = max(0.0, (until_s - since_s) * engines - sum(m.seconds for m in minutes))
     total_s = sum(j.minute.seconds for j in judged) + missing_s
@@ -66,7 +77,7 @@ def day_account(
     by = {verdict: [j for j in judged if j.verdict is verdict] for verdict in (*LiveVerdict, None)}
     unknown = _portion(by[LiveVerdict.UNKNOWN], total_s)
     busy = [(j.minute, j.arm) for j in judged if j.verdict is not None and j.arm is not None]
-    acceptance, measured = _acceptance(judged, stored.result)
+    acceptance, measured = _acceptance(judged, swept.acceptance)
     account = DayAccount(
         since_s=since_s,
         until_s=until_s,
@@ -90,12 +101,18 @@ def day_account(
         live_ms_per_token=_live_ms(j.minute for j in judged),
         acceptance_length=acceptance,
         acceptance_measured=measured,
+        moved=moved,
+        notes=tuple(notes),
     )
     return with_arms(account, busy, stored.result)
 
 
 def _judge(
-    minute: EngineMinute, stored: StoredCrossover, declared: str | None, changes: Sequence[tuple[float, str]]
+    minute: EngineMinute,
+    stored: StoredCrossover,
+    declared: str | None,
+    changes: Sequence[tuple[float, str]],
+    moved: bool,
 ) -> _Judged:
     shown = next((fingerprint for since_s, fingerprint in reversed(changes) if since_s <= minute.at_s), None)
     if minute.concurrency is None:
@@ -116,7 +133,7 @@ def _judge(
         return _Judged(
             minute, LiveVerdict.UNKNOWN, f"sweep {stored.sweep_id} has no result for {arm.name}", arm.name, None
         )
-    placed, reason = place(minute.concurrency, _as_now(verdict, stored))
+    placed, reason = place(minute.concurrency, _as_now(verdict, stored), moved=moved)
     speedup = _speedup(verdict, minute.concurrency) if arm.name == watched else None
     return _Judged(minute, placed, reason, arm.name, speedup)
 
@@ -186,12 +203,12 @@ def _live_ms(minutes: Iterable[EngineMinute]) -> float | None:
     return 1000 * sum((m.concurrency or 0.0) * m.seconds for m in counted) / tokens if tokens else None
 
 
-def _acceptance(judged: Sequence[_Judged], found: Crossover) -> tuple[float | None, float | None]:
+def _acceptance(judged: Sequence[_Judged], swept: Mapping[str, float]) -> tuple[float | None, float | None]:
     """Mean while it drafted, and the sweep's for the same arm."""
     ran = [j for j in judged if j.minute.drafts]
     drafts, accepted = _sum(j.minute.drafts for j in ran), _sum(j.minute.accepted for j in ran)
     arms = {j.arm for j in ran}
     return (
         1 + accepted / drafts if drafts and accepted is not None else None,
-        found.acceptance.get(arms.pop() or "") if len(arms) == 1 else None,
+        swept.get(arms.pop() or "") if len(arms) == 1 else None,
     )

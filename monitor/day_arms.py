@@ -134,7 +134,7 @@ def with_arms(account: DayAccount, busy: Sequence[tuple[EngineMinute, str]], fou
         routed=routed.day("routed", busy_s, account.live_ms_per_token) if held else None,
         routed_s=dict(routed_s),
         saturated_s=sum(m.seconds for m, _ in held if _saturated(m)) if None not in waits else None,
-        lost_tokens=_lost(found, curves, held),
+        lost_tokens=_lost(curves, held),
     )
 
 
@@ -170,16 +170,16 @@ def _saturated(minute: EngineMinute) -> bool:
     return minute.waiting_share is not None and minute.waiting_share >= SATURATED_SHARE
 
 
-def _lost(found: Crossover, curves: Mapping[str, Curve], held: Sequence[tuple[EngineMinute, str]]) -> Span | None:
-    """Over saturated minutes: live output times the best arm's lead over the live arm there."""
+def _lost(curves: Mapping[str, Curve], held: Sequence[tuple[EngineMinute, str]]) -> Span | None:
+    """Over saturated minutes: live output times the lead of the best arm that leads beyond the noise there."""
     rows = []
     for minute, live in held:
-        if not _saturated(minute) or minute.output_tokens is None or minute.concurrency is None:
+        load = minute.concurrency or 0.0
+        if not _saturated(minute) or minute.output_tokens is None or curves[live].at(math.log(load)) is None:
             continue
-        named = next((b.arm for b in found.best if b.start <= minute.concurrency <= b.end), live)
-        if named == live or named not in curves:
-            rows.append((0.0, 0.0, 0.0))
-        elif (point := lead(curves[named], curves[live], minute.concurrency)) is not None:
-            made = minute.output_tokens
-            rows.append((made * (point.ratio - 1), made * (point.low - 1), made * (point.high - 1)))
+        points = (lead(curve, curves[live], load) for arm, curve in curves.items() if arm != live)
+        ahead = [point for point in points if point is not None and point.low > 1]
+        best = max(ahead, key=lambda point: point.ratio, default=BandPoint(load, 1.0, 1.0, 1.0))
+        made = minute.output_tokens
+        rows.append((made * (best.ratio - 1), made * (best.low - 1), made * (best.high - 1)))
     return Span(*(sum(row[i] for row in rows) for i in range(3))) if rows else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monitor.cost import ratio_text, span_text
+from monitor.cost_text import ratio_text, span_text
 from monitor.units import number
 from monitor.values import Cost, EndpointStatus
 

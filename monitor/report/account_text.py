@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monitor.account_values import ArmDay, DayAccount, PerToken
-from monitor.cost import ratio_text, span_text
+from monitor.cost_text import ratio_text, span_text
 from monitor.units import age_text, number
 from monitor.values import Span
 
@@ -80,10 +80,15 @@ def _ran(account: DayAccount) -> list[str]:
         )
     measured, seen = account.acceptance_measured, account.acceptance_length
     if measured is not None and seen is not None and abs(seen / measured - 1) > MOVED:
+        by = "as of this traffic" if account.moved else "as they were swept"
         lines.append(
-            f"acceptance length was {seen:.2f}, {measured:.2f} when swept: "
-            "this account goes by the curves as they were swept"
+            f"acceptance length was {seen:.2f}, {measured:.2f} when swept: the account goes by the curves {by}"
         )
+    elif account.moved:
+        lines.append(
+            "requests were of other lengths than when swept: the account goes by the curves as of this traffic"
+        )
+    lines += account.notes
     return lines
 
 

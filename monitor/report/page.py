@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from monitor.arms_text import best_sentence
-from monitor.cost import cost_lines, ratio_text, span_text
+from monitor.cost_text import cost_lines, ratio_text, span_text
 from monitor.report.account_text import account_lines, percent
 from monitor.report.charts import curve_chart, load_chart, speedup_chart
 from monitor.report.style import STYLE

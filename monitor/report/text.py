@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from monitor.cost import cost_lines
+from monitor.cost_text import cost_lines
 from monitor.report.account_text import account_lines
 from monitor.report.values import EndpointReport
 from monitor.units import age_text, interval_text, number

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from monitor.as_of_now import as_of_now
 from monitor.config.model import Config, EndpointConfig
 from monitor.config.targets import pool_of
 from monitor.day_account import day_account
+from monitor.live_arm import find_live_arm
+from monitor.live_mix import live_mix
+from monitor.live_window import live_window
 from monitor.report.values import EndpointReport
 from monitor.service.statuses import StoredReadings, all_statuses, newest_crossover, pool_live_arm
 from monitor.store.db import Store
 from monitor.store.identities import fingerprints_shown, load_identity
 from monitor.store.minutes import engine_minutes, first_reading_s
+from monitor.store.readings import live_spans, load_readings
 from monitor.store.sweeps import get_sweep
+from monitor.values import AsOfNow, StoredCrossover
 
 HOLE_INTERVALS = 3.0
 """Scrapes further apart than so many intervals have a hole between them."""
 HOLE_MIN_S = 15.0
+SPANS = 200
+"""Newest stretches of own traffic that are looked at."""
 
 
 def endpoint_reports(
@@ -36,7 +44,8 @@ def endpoint_reports(
         if stored is not None and first_s is not None:
             declared = _declared(config, endpoint, pool)
             changes = fingerprints_shown(store, endpoint.name)
-            account = day_account(minutes, stored, declared, first_s, now_s, changes)
+            as_of = _as_of(store, endpoint.name, stored, declared, since_s)
+            account = day_account(minutes, stored, declared, first_s, now_s, changes, as_of)
         reports.append(
             EndpointReport(
                 at_s=now_s,
@@ -53,3 +62,22 @@ def endpoint_reports(
 
 def _declared(config: Config, endpoint: EndpointConfig, pool: str) -> str | None:
     return endpoint.probe.live_arm if endpoint.probe is not None else pool_live_arm(config, pool)
+
+
+def _as_of(
+    store: Store, endpoint: str, stored: StoredCrossover, declared: str | None, since_s: float
+) -> AsOfNow | None:
+    """The answer at the acceptance and mix of the longest stretch of own traffic; None where that does not tell."""
+    spans = live_spans(store, endpoint, since_s, SPANS)
+    if not spans:
+        return None
+    first_s, last_s = max(spans, key=lambda span: span[1] - span[0])
+    ends = [one for at_s in (first_s, last_s) for one in load_readings(store, endpoint, at_s, at_s)]
+    if len(ends) != 2:
+        return None
+    window = live_window(ends, first_s)
+    live = find_live_arm(declared, stored, window).name
+    arm = live if live in stored.result.arms else declared
+    if arm is None or arm not in stored.result.arms:
+        return None
+    return as_of_now(stored, arm, live, window, live_mix(ends[0].reading, ends[1].reading))

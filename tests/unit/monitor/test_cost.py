@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.cost import cost_json, cost_lines, cost_now, saturated
+from monitor.cost import cost_json, cost_now, saturated
+from monitor.cost_text import cost_lines
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.values import AsOfNow, Cost, EndpointStatus, EngineNow, StoredCrossover, StoredReading
 from probes.values import ArmVerdict, BandPoint, BestRange, CurveSample, Identity

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 
 from monitor.account_values import DayAccount, EngineMinute
+from monitor.as_of_now import as_of_now
 from monitor.day_account import NO_READING, day_account
+from monitor.live_window import live_window
+from monitor.report.account_text import account_lines
 from monitor.values import StoredCrossover
 from probes.values import BestRange, CurveSample
+from tests.support.drift import live_minute, stored_h200
 from tests.support.readings import crossing, stored
 
 RUNGS = (1, 8, 16, 24, 32, 64)
@@ -207,3 +211,35 @@ def test_without_minutes_or_curves_nothing_is_made_up() -> None:
     assert seen.routed is None
     assert seen.best_static is None
     assert seen.lost_tokens is None
+
+
+def _h200_day(accepted: tuple[float, ...], loads: Sequence[float]) -> tuple[DayAccount, DayAccount]:
+    """The same minutes on a measured H200, with and without an answer as of their acceptance."""
+    held, pages = stored_h200(), live_minute(60.0, accepted=accepted)
+    now = as_of_now(held, "k3", "k3", live_window(pages, 0.0), None)
+    minutes = [a_minute(n, load, drafts=1e4, accepted=1e4 * sum(accepted)) for n, load in enumerate(loads)]
+    moved, plain = (day_account(minutes, held, "k3", 0.0, 60.0 * len(loads), as_of=one) for one in (now, None))
+    assert moved is not None
+    assert plain is not None
+    return moved, plain
+
+
+def test_a_day_of_poorer_acceptance_is_judged_as_of_that_acceptance() -> None:
+    moved, plain = _h200_day((0.50, 0.30, 0.20), [40.0, 120.0, 120.0])
+    assert plain.below.share == 1.0
+    assert moved.moved
+    assert moved.above.seconds == 120.0, "k3 crosses at 162 as swept, and at 82 with this acceptance"
+    assert moved.slower_above is not None
+    assert moved.slower_above.by_time.value > 5
+    assert moved.acceptance_length == pytest.approx(2.0)
+    assert moved.acceptance_measured == pytest.approx(2.62, rel=0.001)
+    assert [day.arm for day in moved.arms] == ["off", "k1", "k3"]
+    assert any(note.startswith("k5: left out") for note in moved.notes)
+    assert any("2.0" in line for line in account_lines(moved))
+
+
+def test_a_day_as_swept_is_judged_by_the_sweep() -> None:
+    moved, plain = _h200_day((0.72, 0.52, 0.38), [40.0, 120.0, 200.0])
+    assert not moved.moved
+    assert moved == plain
+    assert [day.arm for day in moved.arms] == ["off", "k1", "k3", "k5"]

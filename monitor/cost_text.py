@@ -1,0 +1,62 @@
+"""What the live arm costs as sentences for terminals and pages; no number without its unit and interval. Pure."""
+
+from __future__ import annotations
+
+from monitor.units import number
+from monitor.values import Cost, Span
+
+
+def cost_lines(cost: Cost, live_arm: str, baseline: str) -> list[str]:
+    """The same for people, one fact a line."""
+    lines = []
+    if live_arm != baseline:
+        slower = cost.slower_pct
+        word = "longer" if slower.value >= 0 else "less"
+        ms = f", {span_text(cost.ms_per_token, signed=True)} ms of each" if cost.ms_per_token is not None else ""
+        lines.append(
+            f"a token takes {abs(slower.value):.0f}% {word} than with {baseline} at this concurrency "
+            f"({span_text(slower, signed=True)}%{ms})"
+        )
+    lines.extend([line] if (line := _capacity_line(cost, live_arm)) else [])
+    for one in cost.at_same_rate:
+        if one.concurrency is None or one.time_per_token is None:
+            lines.append(f"with the same arrivals {one.arm}: {one.reason}")
+        else:
+            lines.append(
+                f"with the same arrivals {one.arm} would sit at {span_text(one.concurrency)} concurrent per engine, "
+                f"with {ratio_text(one.time_per_token)} times the time per token"
+            )
+    return lines
+
+
+def _capacity_line(cost: Cost, live_arm: str) -> str:
+    if cost.capacity_tok_s is None:
+        return ""
+    if cost.best_arm == live_arm:
+        return f"no measured arm has more capacity than {live_arm} at this concurrency"
+    gap = f"{span_text(cost.capacity_tok_s, signed=True)} tok/s per engine"
+    if cost.saturated:
+        return f"requests wait, so output is lost: {cost.best_arm} would make {gap}"
+    kept = "nothing waits, so no output is lost" if cost.saturated is False else "whether output is lost is not known"
+    return f"capacity lost: {cost.best_arm} could make {gap} at this concurrency; {kept}"
+
+
+def span_text(span: Span | None, *, signed: bool = False) -> str:
+    """`31.0 [28.0, 35.0]`; an open edge is an ellipsis."""
+    if span is None:
+        return "unknown"
+    middle, low, high = (_edge(v, signed) for v in (span.value, span.low, span.high))
+    return f"{middle} [{low}, {high}]"
+
+
+def ratio_text(span: Span) -> str:
+    """`0.83 [0.79, 0.88]`: ratios need their second decimal."""
+    low, high = (f"{v:.2f}" if v is not None else "..." for v in (span.low, span.high))
+    return f"{span.value:.2f} [{low}, {high}]"
+
+
+def _edge(value: float | None, signed: bool) -> str:
+    if value is None:
+        return "..."
+    sign = "-" if value < 0 else "+" if signed and value > 0 else ""
+    return sign + number(abs(value))
