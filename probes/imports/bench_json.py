@@ -87,13 +87,21 @@ def read_bench(path: Path, where: str, record: Mapping[str, Any]) -> tuple[Row |
 
 def _load(path: Path, where: str, record: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Closed-loop clients, or the finite request rate that paced the run: then a limit on top is no load of its own."""
-    rate = above_zero(record.get("request_rate"))
+    rate = above_zero(_number(record.get("request_rate")))
     if rate is not None:
         return None, rate
     if record.get("max_concurrency") is None:
         text = f"{where}: max_concurrency is not set: all requests were sent at once, so its concurrency only fell. "
         raise ResultFileError(path, text + "Run the benchmark with --max-concurrency.")
     return positive(record["max_concurrency"], path, where, "max_concurrency"), None
+
+
+def _number(value: object) -> object:
+    """A sweep's overrides are written over a record as its parameter file has them, numbers in quotes included."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
 
 
 def _arm(path: Path, record: Mapping[str, Any]) -> str:

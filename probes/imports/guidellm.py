@@ -68,7 +68,7 @@ def _run(
     if rate is not None and not kept_up(completed, duration_s, rate, in_flight):
         text = f"{path}: {place}: left out: the server did not keep up with {rate:g} requests/s ({kind}), so its queue "
         return None, [text + "was still growing and no concurrency was steady."]
-    config = _mapping(benchmark.get("config"))
+    config = _config(benchmark)
     model = _mapping(config.get("backend")).get("model")
     row = Row(
         path=path,
@@ -98,12 +98,17 @@ def _run(
 
 def _load(benchmark: Mapping[str, Any]) -> tuple[str, float | None, float | None]:
     """Kind of strategy, closed-loop clients, and the rate that paced an open loop."""
-    strategy = _mapping(_mapping(benchmark.get("config")).get("strategy"))
+    strategy = _mapping(_config(benchmark).get("strategy"))
     kind = str(strategy.get("type_") or strategy.get("kind") or "")
     rate = above_zero(strategy.get("rate"))
     if kind in CLOSED or rate is None:
         return kind, 1.0 if kind == "synchronous" else above_zero(strategy.get("streams")), None
     return kind, None, rate
+
+
+def _config(benchmark: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Until 0.3 it was called `args`."""
+    return _mapping(benchmark.get("config")) or _mapping(benchmark.get("args"))
 
 
 def _labels(report: Mapping[str, Any]) -> dict[str, Any]:

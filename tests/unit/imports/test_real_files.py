@@ -108,6 +108,13 @@ class TestGuidellm:
         assert taken == pytest.approx(finished["successful"]["mean"] / share)
         assert "cut_off" in codes(DATA / "guidellm", "k3")
 
+    def test_a_report_of_an_older_release_is_read_too(self, tmp_path: Path) -> None:
+        for arm in ("off", "k3"):
+            report = json.loads((DATA / "guidellm" / f"{arm}.json").read_text())
+            benchmarks = [{**b, "args": b["config"], "config": None} for b in report["benchmarks"]]
+            (tmp_path / f"{arm}.json").write_text(json.dumps({"benchmarks": benchmarks}))
+        assert read_results([tmp_path]).cells[0].rung == 4
+
     def test_time_per_token_is_the_one_that_leaves_the_first_token_out(self) -> None:
         report = json.loads((DATA / "guidellm" / "off.json").read_text())
         finished = report["benchmarks"][0]["metrics"]["inter_token_latency_ms"]["successful"]

@@ -169,6 +169,10 @@ class TestRequestRate:
         imported = read(tmp_path, self.paced("off", 2.0, max_concurrency=64), self.paced("k3", 2.0))
         assert imported.points[0].concurrency == pytest.approx(4.0)
 
+    def test_a_rate_in_quotes_as_a_sweep_may_write_it_is_one(self, tmp_path: Path) -> None:
+        imported = read(tmp_path, self.paced("off", 2.0) | {"request_rate": "2"}, self.paced("k3", 2.0))
+        assert imported.points[0].concurrency == pytest.approx(4.0)
+
     def test_it_shares_no_axis_with_runs_that_know_only_their_clients(self, tmp_path: Path) -> None:
         with pytest.raises(ResultFileError, match="share no axis"):
             read(tmp_path, self.paced("off", 2.0), vllm("k3", 8, 650.0))
