@@ -14,7 +14,7 @@ METRICS = {"tpot_p50": "TPOT p50", "tpot_p99": "TPOT p99", "ttft_p50": "TTFT p50
 """Keys of `Crossover.latency` as people write them: time per output token and time to the first one."""
 BESIDE = {
     "pays_beyond_throughput": ", beyond the throughput crossover",
-    "pays_less_than_throughput": ", though output tok/s still gains there",
+    "pays_less_than_throughput": ", short of the throughput crossover",
 }
 VARIES_PCT = 5.0
 """A margin whose ends are further apart than this many points is told with both."""
@@ -31,7 +31,8 @@ def latency_sentence(metric: str, verdict: ArmVerdict) -> str:
         case Verdict.ALWAYS_FASTER:
             return f"{name}: better up to {_maybe(verdict.low)}, where the comparison ends{beside}"
         case Verdict.NEVER_FASTER:
-            return f"{name}: never better, worse from {_maybe(verdict.high)} on{beside}"
+            span = verdict.speedup and f" from {number(verdict.speedup[0].concurrency)} up, the range compared"
+            return f"{name}: not better anywhere{span or ''}; worse from {_maybe(verdict.high)} on{beside}"
         case _:
             why = verdict.reasons[0].text if verdict.reasons else ""
             tie = any(reason.code == "near_tie" for reason in verdict.reasons)

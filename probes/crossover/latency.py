@@ -118,11 +118,14 @@ def _beside(latency: ArmVerdict, output: ArmVerdict | None) -> list[Reason]:
 
 
 def _pays_up_to(verdict: ArmVerdict) -> tuple[float, float] | None:
-    """The interval of the concurrency up to which the arm is faster; 0 where it never is, infinite where open."""
+    """The interval of the concurrency up to which the arm is faster, infinite where open.
+
+    Where it never is, that is at most the lowest concurrency compared: a p99 may have none below.
+    """
     match verdict.verdict:
         case Verdict.CROSSES | Verdict.ALWAYS_FASTER:
             return verdict.low or 0.0, math.inf if verdict.high is None else verdict.high
         case Verdict.NEVER_FASTER:
-            return 0.0, 0.0
+            return 0.0, verdict.speedup[0].concurrency if verdict.speedup else 0.0
         case _:
             return None

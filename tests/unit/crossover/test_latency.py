@@ -82,6 +82,14 @@ def test_a_first_token_that_always_comes_later_is_never_faster_though_output_gai
     assert answers["tpot_p50"].verdict is Verdict.ALWAYS_FASTER
 
 
+def test_a_latency_that_was_compared_above_the_throughput_crossover_only_says_nothing_of_below() -> None:
+    cells = sweep(falls_at(6), falls_at(6), falls_at(6))
+    high = [replace(c, tpot=c.tpot if c.rung >= 16 else Latency(None, None)) for c in cells]
+    never = found(high)["tpot_p50"]
+    assert never.verdict is Verdict.NEVER_FASTER
+    assert not codes(never) & {"pays_beyond_throughput", "pays_less_than_throughput"}
+
+
 def test_a_p99_of_few_requests_is_left_out_and_a_median_is_not() -> None:
     assert set(found(sweep(falls_at(30), falls_at(6), falls_at(15), requests=30))) == {"tpot_p50", "ttft_p50"}
     assert found(sweep(falls_at(30), falls_at(6), falls_at(15), requests=5)) == {}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from monitor.arms_text import best_sentence, latency_sentence, margin_words, schedule_lines, schedule_title
 from monitor.verdict_text import crossover_lines
 from probes.values import (
     ArmVerdict,
     Axis,
+    BandPoint,
     BestRange,
     Capacity,
     Crossover,
@@ -34,8 +36,10 @@ def test_latency_says_up_to_where_it_pays_and_how_that_lies_to_throughput() -> N
     )
     never = latency(Verdict.NEVER_FASTER, None, 8.0, "never_faster", "pays_less_than_throughput")
     assert latency_sentence("ttft_p99", never) == (
-        "TTFT p99: never better, worse from 8.0 on, though output tok/s still gains there"
+        "TTFT p99: not better anywhere; worse from 8.0 on, short of the throughput crossover"
     )
+    from_eight = replace(never, speedup=(BandPoint(8.0, 0.9, 0.85, 0.95), BandPoint(64.0, 0.7, 0.6, 0.8)))
+    assert "not better anywhere from 8.0 up, the range compared; worse" in latency_sentence("ttft_p99", from_eight)
     assert "better up to 64.0" in latency_sentence("tpot_p99", latency(Verdict.ALWAYS_FASTER, 64.0, None))
     assert latency_sentence("ttft_p50", latency(Verdict.UNCLEAR, None, None, "near_tie")).endswith("beyond the noise")
     assert latency_sentence("ttft_p50", latency(Verdict.UNCLEAR, None, None, "dips")).endswith("unclear. Why.")
