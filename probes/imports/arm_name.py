@@ -19,11 +19,16 @@ K_KEYS = ("num_speculative_tokens", "speculative_num_steps")
 METHOD_KEYS = ("speculative_method", "speculative_algorithm")
 CONFIG_KEYS = ("speculative_config", "speculative-config")
 NO_METHOD = ("", "none", "off", "null")
-GENERIC = re.compile(r"(?:profile_export(?:_aiperf)?|benchmarks?|results?|summary|output|run|data)?", re.IGNORECASE)
+GENERIC = re.compile(
+    r"(?:profile_export(?:_aiperf)?|profile_runs|artifacts|benchmarks?|results?|summary|output|run|data)?",
+    re.IGNORECASE,
+)
 """Names that say nothing of what was measured; then the folder's name does."""
 NAME_NOISE = re.compile(
-    r"(?:^|[-_.])(?:(?:c|conc|concurrency|r|rep|repeat|run)[-_=]?\d+|infqps|\d+(?:\.\d+)?qps|\d{6,})(?=[-_.]|$)"
+    r"(?:^|[-_.])(?:(?:c|conc|concurrency|r|rep|repeat|run|trial|search_iter)[-_=]?\d+|infqps|\d+(?:\.\d+)?qps|\d{6,})(?=[-_.]|$)"
 )
+LEVELS = 6
+"""A file's own name and the folders above it that may name its arm; aiperf nests its repeats four deep."""
 SWEEP_FOLDER = re.compile(r"SERVE--(?P<serve>.+?)(?:-BENCH--|-WL--|$)")
 """A combination's folder of `vllm bench sweep`, named after its server parameters and its benchmark's."""
 VLLM_DEFAULT_NAME = re.compile(r"-(?:inf|\d+(?:\.\d+)?)qps-")
@@ -61,7 +66,7 @@ def arm_of_path(path: Path) -> str:
     A name that says nothing, like aiperf's, gives way to the folder's.
     """
     names = [path.name.split(".json")[0].rsplit(".csv", 1)[0], *(parent.name for parent in path.absolute().parents)]
-    for name in names[:3]:
+    for name in names[:LEVELS]:
         arm = NAME_NOISE.sub("", name).strip("-_.= ")
         if arm and not GENERIC.fullmatch(arm):
             return arm

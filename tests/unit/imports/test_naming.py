@@ -53,6 +53,11 @@ class TestByFileAndFolder:
         [
             ("off/c8/result.json", "k3/c8/result.json", ["off", "k3"]),
             ("off-c8/benchmarks.json", "k3-c8/benchmarks.json", ["off", "k3"]),
+            (
+                "off/profile_runs/trial_0001/concurrency_8/profile_export_aiperf.json",
+                "k3/profile_runs/trial_0001/concurrency_8/profile_export_aiperf.json",
+                ["off", "k3"],
+            ),
             ("llama8b-off-c8.json", "llama8b-k3-c8.json", ["llama8b-off", "llama8b-k3"]),
             ("baseline.json", "spec_run2.json", ["baseline", "spec"]),
         ],
