@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from monitor.acceptance import acceptance_moved, acceptance_noise, acceptance_with
 from monitor.live_mix import mix_distance, mix_moved, mix_noise
 from monitor.live_window import LiveWindow
@@ -17,7 +15,7 @@ from monitor.observed import observed_speedup
 from monitor.values import AsOfNow, LiveMix, StoredCrossover
 from probes.steptime.adjust import adjusted
 from probes.steptime.break_even import break_even
-from probes.steptime.shift import speedup_shift
+from probes.steptime.shift import speedup_change
 from probes.steptime.values import Mix, StepModel
 from probes.values import ArmVerdict, Crossover, Reason
 
@@ -99,12 +97,11 @@ def _moved_arms(
 
 def _mix_half(found: Crossover, model: StepModel, arm: str, concurrency: float | None, mix: LiveMix) -> float:
     """What the noise of live lengths does to the log speedup at the live concurrency, 90%."""
-    at, swept = np.array(concurrency or 1.0), np.array(model.arms[arm].acceptance_length)
     noise, now = mix_noise(mix.requests), mix.mix
 
     def moved_by(prompts: float, outputs: float) -> float:
         other = Mix(now.prompt_tokens * math.exp(prompts), now.output_tokens * math.exp(outputs))
-        return float(speedup_shift(model, arm, found.baseline, at, swept, other).value)
+        return speedup_change(model, arm, found.baseline, concurrency or 1.0, other)
 
     sides = [moved_by(noise, 0.0) - moved_by(-noise, 0.0), moved_by(0.0, noise) - moved_by(0.0, -noise)]
     return math.hypot(*sides) / 2

@@ -78,6 +78,18 @@ def speedup_shift(
     return Shift(value, np.sqrt(sd**2 + form**2 + mix_form**2), mix_sd)
 
 
+def speedup_change(model: StepModel, arm: str, baseline: str, concurrency: float, mix: Mix) -> float:
+    """Change of the log speedup at one concurrency that another mix alone brings. KeyError as above."""
+    at, here = np.log(np.array(model.values)), np.array(concurrency)
+
+    def changed(name: str) -> float:
+        traffic = model.arms[name]
+        now, then = (_log_tok_s(at, here, traffic, np.array(traffic.acceptance_length), m) for m in (mix, None))
+        return float(now - then)
+
+    return changed(arm) - changed(baseline)
+
+
 def output_shift(
     model: StepModel, arm: str, concurrency: Floats, acceptance_length: float | None, mix: Mix | None
 ) -> tuple[Floats, Floats]:
@@ -120,7 +132,9 @@ def _log_tok_s(
 
 
 def _propagated(of: Callable[[Floats], Floats], at: Floats, covariance: Floats) -> Floats:
-    here = of(at)
-    slopes = np.stack([(of(at + NUDGE * axis) - here) / NUDGE for axis in np.eye(at.size)])
-    variance = np.einsum("i...,ij,j...->...", slopes, covariance, slopes)
-    return np.asarray(np.sqrt(np.maximum(0.0, variance)), dtype=np.float64)
+    """1 sd of `of` from the parameters' covariance, all of them nudged in one evaluation."""
+    steps = NUDGE * np.eye(at.size, at.size + 1, k=1)
+    found = of((at[:, None] + steps)[:, :, None])
+    slopes = (found[1:] - found[0]) / NUDGE
+    variance = np.einsum("ip,ij,jp->p", slopes, covariance, slopes)
+    return np.asarray(np.sqrt(np.maximum(0.0, variance)), dtype=np.float64).reshape(of(at).shape)
