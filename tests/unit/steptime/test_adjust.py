@@ -50,6 +50,22 @@ def test_a_change_too_small_to_see_moves_nothing() -> None:
             assert (moved.ratio, moved.low, moved.high) == pytest.approx((point.ratio, point.low, point.high), rel=5e-3)
 
 
+def test_points_that_the_band_has_between_rungs_are_not_taken_for_rungs() -> None:
+    gain = {1: 1.5, 4: 1.4, 16: 1.25, 64: 1.03, 256: 1.02}
+    off = {c.rung: c.output_tok_s or 0 for c in formula_cells({"off": (0, 1.0)}, ladder=tuple(gain))}
+    cells = [
+        replace(c, output_tok_s=gain[c.rung] * off[c.rung]) if c.arm == "k3" else c
+        for c in formula_cells(ladder=tuple(gain))
+    ]
+    found = replace(answer(cells), step_model=FOUND.step_model)
+    measured = found.arms["k3"]
+    assert len(measured.speedup) > len(gain)
+    assert measured.verdict is Verdict.ALWAYS_FASTER
+    now = adjusted(found, "k3", acceptance_length=2.619, mix=None)
+    assert now.verdict is measured.verdict
+    assert [p.concurrency for p in now.speedup] == pytest.approx([p.concurrency for p in measured.speedup])
+
+
 @pytest.mark.parametrize("acceptance_length", [2.2, 1.9, 1.7, 2.9])
 def test_the_crossover_follows_the_acceptance(acceptance_length: float) -> None:
     now = adjusted(FOUND, "k3", acceptance_length=acceptance_length, mix=None)

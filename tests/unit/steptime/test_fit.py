@@ -74,7 +74,7 @@ def test_one_mix_leaves_the_price_of_a_prompt_open_and_a_second_mix_tells_it() -
 def test_noisier_cells_leave_more_open() -> None:
     quiet, noisy = (fitted(formula_cells(noise=noise, seed=3)) for noise in (0.002, 0.05))
     assert noisy.rms > quiet.rms
-    assert spread(noisy, "token_s") > spread(quiet, "token_s")
+    assert spread(noisy, "token_s") > 1.5 * spread(quiet, "token_s")
 
 
 def test_the_server_s_own_count_of_steps_tells_how_long_a_request_waits_to_enter() -> None:
