@@ -18,7 +18,9 @@ def codes(path: Path, arm: str) -> set[str]:
     return {reason.code for reason in answer(read_results([path])).arms[arm].reasons}
 
 
-@pytest.mark.parametrize("paths", [VLLM, [DATA / "guidellm"], [DATA / "aiperf"], [DATA / "vllm"]])
+@pytest.mark.parametrize(
+    "paths", [VLLM, [DATA / "vllm"], [DATA / "sglang"], [DATA / "guidellm"], [DATA / "aiperf"]], ids=str
+)
 def test_every_tool_s_files_find_the_crossover(paths: list[Path]) -> None:
     k3 = answer(read_results(paths)).arms["k3"]
     assert k3.verdict is Verdict.CROSSES
@@ -89,6 +91,31 @@ class TestVllmSweepFolder:
     def test_one_folder_of_a_sweep_names_its_arm_too(self) -> None:
         folders = [DATA / "vllm-sweep" / f"SERVE--{arm}-BENCH--c{c}" for arm in ("off", "k3") for c in (4, 32)]
         assert {p.arm for p in read_results(folders).points} == {"off", "k3"}
+
+
+class TestSglang:
+    FILE = DATA / "sglang" / "pair.jsonl"
+
+    def test_lines_of_both_arms_are_told_apart_by_the_server_they_measured(self) -> None:
+        imported = read_results([self.FILE])
+        assert [(p.arm, round(p.concurrency)) for p in imported.points] == [
+            ("off", 4), ("k3", 4), ("off", 16), ("k3", 15), ("off", 48), ("k3", 47),
+        ]  # fmt: skip
+        assert imported.versions == ("0.5.15",)
+        assert not imported.engines_assumed
+
+    def test_its_k_counts_the_verified_token_as_its_page_does_and_a_schedule_does_not(self) -> None:
+        imported = read_results([self.FILE])
+        assert imported.arm_k == {"off": None, "k3": 4}
+        schedule = answer(imported).schedule
+        assert schedule is not None
+        assert [step.k for step in schedule.steps] == [3, 0]
+
+    def test_its_inter_token_latency_which_halves_tpot_is_not_taken(self) -> None:
+        record = json.loads(self.FILE.read_text().splitlines()[-1])
+        k3 = [cell for cell in read_results([self.FILE]).cells if cell.arm == "k3"][-1]
+        assert record["mean_itl_ms"] < 0.6 * record["median_tpot_ms"]
+        assert k3.tpot.p50_ms == record["median_tpot_ms"]
 
 
 class TestGuidellm:
