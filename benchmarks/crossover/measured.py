@@ -21,7 +21,7 @@ def report() -> None:
 def _h200() -> None:
     say("## One H200, vLLM 0.26.0, EAGLE-3 with synthetic acceptance, two repeats")
     say()
-    header(["arm", "by hand, in clients", "by clients", "by requests in the system"])
+    header(["arm", "by hand, in clients", "by clients", "by requests in the system"], words=True)
     by = [
         estimate(h200_points(by_clients=by_clients), baseline="off", axis=Axis.CLIENTS) for by_clients in (True, False)
     ]
@@ -33,7 +33,7 @@ def _h200() -> None:
 def _published() -> None:
     say("## Published tables: the estimate beside a person's reading")
     say()
-    header(["table", "estimate", "a person's reading", "agrees"])
+    header(["table", "estimate", "a person's reading", "agrees"], words=True)
     tables = published_sweeps()
     for table in tables:
         verdict = judged(table.points)

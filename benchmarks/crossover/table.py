@@ -14,10 +14,10 @@ def say(line: str = "") -> None:
     sys.stdout.flush()
 
 
-def header(names: Sequence[str]) -> None:
-    """The head of a table whose first column is text."""
+def header(names: Sequence[str], *, words: bool = False) -> None:
+    """The head of a table whose first column is text, with `words` all of them."""
     row(names)
-    row(["---", *["---:"] * (len(names) - 1)])
+    row(["---", *["---" if words else "---:"] * (len(names) - 1)])
 
 
 def row(cells: Iterable[str]) -> None:

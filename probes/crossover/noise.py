@@ -25,7 +25,7 @@ UNREPEATED_DF = 4.0
 """How sure that assumption is, in degrees of freedom."""
 COMMON_SIGMA = 0.02
 """Sd of a ratio of two runs of one server, which repeats inside a run cannot see: they differ by 2-3%, a calm machine's
-by less. 2% covers 9 crossovers in 10 where it is drawn from 1% to 3%; 2.5% covered 95% and was 15% wider.
+by less. 2% covers 9 crossovers in 10 where it is drawn from 1% to 3%; 2.5% covered 95% and was a sixth wider.
 Where starts were measured too (`split_starts`) it stays the least that is allowed for."""
 Z_BAND = 1.6449
 """Two-sided 90%: bands and intervals."""
