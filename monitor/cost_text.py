@@ -35,6 +35,8 @@ def _capacity_line(cost: Cost, live_arm: str) -> str:
     if cost.best_arm == live_arm:
         return f"no measured arm has more capacity than {live_arm} at this concurrency"
     gap = f"{span_text(cost.capacity_tok_s, signed=True)} tok/s per engine"
+    if cost.capacity_tok_s.low is not None and cost.capacity_tok_s.low <= 0:
+        return f"{cost.best_arm} could make {gap} at this concurrency: within the noise of {live_arm}"
     if cost.saturated:
         return f"requests wait, so output is lost: {cost.best_arm} would make {gap}"
     kept = "nothing waits, so no output is lost" if cost.saturated is False else "whether output is lost is not known"

@@ -30,8 +30,9 @@ def _cost(status: EndpointStatus, cost: Cost) -> list[str]:
             f"Of the {number(status.tpot_p50_ms)} ms per token (p50 now) about {span_text(cost.ms_per_token)} ms are "
             "due to it."
         )
-    if cost.capacity_tok_s is not None and cost.best_arm is not None and cost.best_arm != status.live_arm:
-        more = f"{cost.best_arm} would make {span_text(cost.capacity_tok_s, signed=True)} tok/s per engine"
+    gain = cost.capacity_tok_s
+    if gain is not None and (gain.low is None or gain.low > 0) and cost.best_arm not in (None, status.live_arm):
+        more = f"{cost.best_arm} would make {span_text(gain, signed=True)} tok/s per engine"
         if cost.saturated:
             said.append(f"Requests are waiting, so output is lost too: {more}.")
         elif cost.saturated is False:

@@ -121,7 +121,8 @@ def day_words(day: ArmDay) -> str:
 def _best(account: DayAccount) -> list[str]:
     lines = []
     if account.best_static is not None:
-        lines.append(f"best single arm: {account.best_static}")
+        day = next(day for day in account.arms if day.arm == account.best_static)
+        lines.append(f"best single arm: {day.arm}{_beside_what_ran(day)}")
     if account.routed is not None and account.routed.time_per_token is not None:
         whole_s = sum(account.routed_s.values())
         mix = ", ".join(
@@ -130,6 +131,14 @@ def _best(account: DayAccount) -> list[str]:
         )
         lines.append(f"best arm minute by minute ({mix}): {day_words(account.routed)}")
     return lines
+
+
+def _beside_what_ran(day: ArmDay) -> str:
+    """Whether its lead over what ran is more than noise."""
+    ratio = day.time_per_token
+    if ratio is None or _is_live(day):
+        return ", which ran"
+    return "" if ratio.high is not None and ratio.high < 1 else ", within the noise of what ran"
 
 
 def _lost(account: DayAccount) -> list[str]:

@@ -201,6 +201,16 @@ def test_the_words_and_the_json_say_the_same() -> None:
     assert cost_json(None) is None
 
 
+def test_a_lead_inside_the_noise_is_not_called_a_loss() -> None:
+    tie = measured(BestRange(16.0, 64.0, "off", 1.0, False))
+    at = BandPoint(25.0, 0.985, 0.95, 1.02)
+    found = cost(minute(25.0), tie, speedup_now=at)
+    (line,) = [line for line in cost_lines(found, "k3", "off") if "tok/s" in line]
+    assert line.startswith("off could make +7.6 [-9.8, +26.3] tok/s per engine at this concurrency")
+    assert line.endswith("within the noise of k3")
+    assert "lost" not in line
+
+
 def test_one_look_says_nothing_of_a_queue() -> None:
     one = [StoredReading(reading(NOW_S, [engine(waiting=4.0)]), None)]
     assert saturated(one, NOW_S - 60, "0") is None

@@ -94,6 +94,10 @@ def test_the_same_arrivals_on_another_arm() -> None:
     assert k3.time_per_token is not None
     assert (k3.time_per_token.value, k3.time_per_token.low, k3.time_per_token.high) == (1.0, 1.0, 1.0)
     assert seen.best_static == "off"
+    assert "best single arm: off" in account_lines(seen)
+    tie = account(a_minute(0, 25.0))
+    assert "best single arm: off, within the noise of what ran" in account_lines(tie)
+    assert "best single arm: k3, which ran" in account_lines(account(a_minute(0, 8.0)))
 
 
 def test_the_best_mix_beats_the_best_static_arm_on_a_day_of_both_loads() -> None:

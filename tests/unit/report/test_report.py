@@ -41,7 +41,7 @@ def test_the_text_says_what_the_day_cost_and_what_would_have_been_better(folder:
     assert "unknown: no reading, 60 min" in text
     assert re.search(r"above: a token took \d+% longer than with off at the same concurrency \(\+", text)
     assert re.search(r"below: a token took \d+% less than with off at the same concurrency \(-", text)
-    assert "best single arm: k1" in text
+    assert "best single arm: k1\n" in text
     assert re.search(r"best arm minute by minute \(k1 \d+%, k3 \d+%\): 0\.\d\d \[", text)
     assert "requests never waited for long, so no output was lost" in text
     assert "k3 against off: crosses at 24." in text
