@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from monitor.commands.results import read_or_exit, result_options
 from monitor.verdict_text import crossover_lines
 from probes.crossover import to_json
 from probes.imports import answer
+from probes.values import Reason
 
 
 @click.command()
@@ -28,9 +30,11 @@ def crossover(
     CSV (arm,concurrency,output_tok_s[,in_system][,repeat]), `vllm bench serve` JSON, folders of `vllm bench sweep`,
     sglang.bench_serving JSONL, guidellm and aiperf reports, and what `specwatch sweep --out` wrote.
     """
-    result = answer(read_or_exit(files, arms, baseline, engines))
+    imported = read_or_exit(files, arms, baseline, engines)
+    result = answer(imported)
     if as_json:
-        click.echo(json.dumps(to_json(result), indent=1))
+        notes = (*(Reason("imported_note", text) for text in imported.notes), *result.notes)
+        click.echo(json.dumps(to_json(replace(result, notes=notes)), indent=1))
         return
     for line in crossover_lines(result):
         click.echo(line)

@@ -30,13 +30,13 @@ class Qualified:
     notes: tuple[str, ...] = ()
 
 
-def qualify(rows: Sequence[Row], baseline: str) -> Qualified:
-    """Sort the runs. ResultFileError where the baseline itself drafted: then nothing can be compared with it."""
+def qualify(rows: Sequence[Row], baseline: str, *, asked: bool) -> Qualified:
+    """Sort the runs. ResultFileError where a baseline that nobody `asked` for by name drafted: then it is none."""
     used, notes = _without_failures(rows)
     reasons: dict[str, list[Reason]] = {}
     refused: dict[str, Reason] = {}
     base = [row for row in used if row.arm == baseline]
-    _check_baseline(base, reasons.setdefault(baseline, []))
+    _check_baseline(base, reasons.setdefault(baseline, []), asked)
     shown = any(row.drafted for row in used if row.arm != baseline)
     for arm in dict.fromkeys(row.arm for row in used if row.arm != baseline):
         own = [row for row in used if row.arm == arm]
@@ -75,9 +75,9 @@ def _without_failures(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     return used, notes
 
 
-def _check_baseline(rows: Iterable[Row], reasons: list[Reason]) -> None:
+def _check_baseline(rows: Iterable[Row], reasons: list[Reason], asked: bool) -> None:
     for row in rows:
-        if row.drafting is not None:
+        if row.drafting is not None and not asked:
             text = (
                 f"{row.where}: {row.arm} is the baseline, but its server drafted {row.drafting.k:.1f} tokens per step: "
                 "it ran with speculation. Name the arms with --arm NAME=FILE, or the right one with --baseline."

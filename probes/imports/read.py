@@ -47,7 +47,7 @@ def read_results(
     models = tuple(dict.fromkeys(row.model for row in rows if row.model))
     if len(models) > 1:
         notes.append(f"the files name more than one model ({', '.join(models)}); only arms of one can be compared.")
-    qualified = qualify(rows, chosen)
+    qualified = qualify(rows, chosen, asked=baseline is not None)
     used = qualified.rows
     axis = _axis(used, notes)
     assumed = engines is None and any(row.engines is None and row.in_flight is not None for row in used)
@@ -162,7 +162,7 @@ def _engines(row: Row, given: int | None) -> int:
 def _arm_k(rows: Sequence[Row], baseline: str) -> dict[str, int | None]:
     """What each arm's server would show as its K; from counters, else settings, else (not SGLang's) the name."""
     found: dict[str, int | None] = {baseline: None}
-    for arm in dict.fromkeys(row.arm for row in rows if row.arm != baseline):
+    for arm in dict.fromkeys(row.arm for row in rows):
         own = [row for row in rows if row.arm == arm]
         drafted = {round(row.drafting.k) for row in own if row.drafting is not None}
         configured = {row.k for row in own if row.k is not None}

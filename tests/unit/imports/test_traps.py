@@ -56,6 +56,11 @@ class TestNothingDrafted:
         with pytest.raises(ResultFileError, match=r"record 1: off is the baseline, but its server drafted 3\.0"):
             read(tmp_path, vllm("off", 8, 700.0, **drafting()), *runs("k3", **drafting()))
 
+    def test_one_that_was_asked_for_by_name_is_compared_with_and_named(self, tmp_path: Path) -> None:
+        imported = read(tmp_path, *runs("k1", **drafting(1.0)), *runs("k3", **drafting()), baseline="k1")
+        assert "may not have been off" in said(imported)["baseline_drafted"]
+        assert imported.arm_k == {"k1": 1, "k3": 3}
+
     def test_a_draft_length_other_than_the_name_s_is_named(self, tmp_path: Path) -> None:
         imported = read(tmp_path, *OFF, *runs("k3", **drafting(5.0)))
         assert "k3 drafted 5.0 tokens per step, not 3" in said(imported)["other_k"]
