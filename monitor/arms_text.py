@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from monitor.answer_words import METRICS
 from monitor.units import interval_text, number
 from probes.crossover.best import short
-from probes.crossover.schedule_codec import largest_k, sglang_value, vllm_value
+from probes.crossover.schedule_codec import largest_k, sglang_value
 from probes.values import ArmVerdict, BestRange, Reason, Schedule, Verdict
 
-METRICS = {"tpot_p50": "TPOT p50", "tpot_p99": "TPOT p99", "ttft_p50": "TTFT p50", "ttft_p99": "TTFT p99"}
-"""Keys of `Crossover.latency` as people write them: time per output token and time to the first one."""
 BESIDE = {
     "pays_beyond_throughput": ", beyond the throughput crossover",
     "pays_less_than_throughput": ", short of the throughput crossover",
@@ -71,7 +70,7 @@ def schedule_lines(schedule: Schedule) -> list[str]:
     """What to give each engine, after whether anything has measured it; then what to know before using it."""
     vllm = {
         "num_speculative_tokens": largest_k(schedule),
-        "num_speculative_tokens_per_batch_size": vllm_value(schedule),
+        "num_speculative_tokens_per_batch_size": schedule.rows,
     }
     lines = [schedule_title(schedule), f"    vLLM, in --speculative-config: {json.dumps(vllm)[1:-1]}"]
     lines.append(f"    SGLang, the file of --speculative-adaptive-config: {json.dumps(sglang_value(schedule))}")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from monitor.answer_words import SAID
 from monitor.arms_text import best_sentence, latency_sentence, reason_lines, schedule_lines
 from monitor.units import interval_text, number
 from probes.crossover.capacity import TOP_OF_LADDER
 from probes.values import ArmVerdict, Axis, Capacity, Crossover, Verdict
-
-SAID = {"crosses", "always_faster"}
-"""Reasons that say no more than the verdict's own sentence."""
 
 
 def crossover_lines(result: Crossover) -> list[str]:

@@ -376,6 +376,11 @@ class Schedule:
     reasons: tuple[Reason, ...] = ()
     """How it fares against the static arms, or what has to be known before it is used."""
 
+    @property
+    def rows(self) -> list[list[int]]:
+        """First size, last size, K: what vLLM's `num_speculative_tokens_per_batch_size` takes."""
+        return [[step.start, step.end, step.k] for step in self.steps]
+
 
 @dataclass(frozen=True, slots=True)
 class Crossover:
@@ -394,7 +399,7 @@ class Crossover:
     step_model: StepModel | None = None
     """How long an engine step takes, fitted over all arms; None where the cells cannot tell."""
     acceptance: Mapping[str, float] = field(default_factory=dict)
-    """Mean acceptance length that each speculative arm was measured at, where its counters told it."""
+    """Mean acceptance length that each speculative arm of one K was measured at, where its counters told it."""
     baseline_capacity: Capacity | None = None
     """What the baseline holds, beside the arms' own: drafts take KV space."""
     notes: tuple[Reason, ...] = ()

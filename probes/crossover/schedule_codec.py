@@ -8,11 +8,6 @@ from typing import Any
 from probes.values import Reason, Schedule, ScheduleStep
 
 
-def vllm_value(schedule: Schedule) -> list[list[int]]:
-    """What `num_speculative_tokens_per_batch_size` takes: rows of first size, last size, K."""
-    return [[step.start, step.end, step.k] for step in schedule.steps]
-
-
 def sglang_value(schedule: Schedule) -> dict[str, dict[str, list[int]]]:
     """What the file of `--speculative-adaptive-config` takes: candidate steps by the size from which they hold.
 
@@ -30,7 +25,7 @@ def largest_k(schedule: Schedule) -> int:
 def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
     """`value` is vLLM's; `measured` only where an arm of the sweep ran these very steps."""
     return {
-        "value": vllm_value(schedule),
+        "value": schedule.rows,
         "num_speculative_tokens": largest_k(schedule),
         "sglang": sglang_value(schedule),
         "arms": [step.arm for step in schedule.steps],

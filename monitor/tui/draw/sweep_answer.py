@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from monitor.arms_text import METRICS
+from monitor.answer_words import METRICS, SAID
 from monitor.tui import format as fmt
 from monitor.tui.lines import Line, paragraph
 from monitor.values import SweepRecord
-from monitor.verdict_text import SAID
-from probes.crossover.schedule_codec import vllm_value
 from probes.values import ArmVerdict, BestRange, Schedule, Verdict
 
 
@@ -90,7 +88,7 @@ def _latency(metric: str, verdict: ArmVerdict) -> str:
 
 
 def _schedule(schedule: Schedule, width: int) -> list[Line]:
-    value = str(vllm_value(schedule)).replace(" ", "")
+    value = str(schedule.rows).replace(" ", "")
     lost = any(reason.code == "schedule_lost" for reason in schedule.reasons)
     state = "NOT MEASURED" if schedule.measured_as is None else f"measured as {schedule.measured_as}"
     state += ", AND IT LOSES" if lost and schedule.measured_as is not None else ""

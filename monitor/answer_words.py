@@ -1,0 +1,6 @@
+"""The few words that a terminal and a screen share about a sweep's answer; imports nothing that computes."""
+
+METRICS = {"tpot_p50": "TPOT p50", "tpot_p99": "TPOT p99", "ttft_p50": "TTFT p50", "ttft_p99": "TTFT p99"}
+"""Keys of `Crossover.latency` as people write them: time per output token and time to the first one."""
+SAID = {"crosses", "always_faster"}
+"""Reasons that say no more than the verdict's own sentence."""
