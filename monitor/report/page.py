@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from monitor.answer_words import SAID
 from monitor.arms_text import best_sentence
 from monitor.cost_text import cost_lines, ratio_text, span_text
 from monitor.report.account_text import account_lines, percent
@@ -16,7 +17,7 @@ from monitor.report.style import STYLE
 from monitor.report.text import headline, measured_line, no_account, now_line, utc
 from monitor.report.values import EndpointReport
 from monitor.units import age_text
-from monitor.verdict_text import SAID, capacity_sentence, crossover_lines, verdict_sentence
+from monitor.verdict_text import capacity_sentence, crossover_lines, verdict_sentence
 from probes.crossover import speedup_at
 from probes.values import ArmVerdict, Axis, Crossover
 
