@@ -15,6 +15,8 @@ from probes.scrape.rates import rates_between, restarted
 from probes.values import EngineKind, EngineRates, EngineReading, Reading, State
 
 Quantiles = tuple[float | None, float | None]
+MIN_LOOKS = 6
+"""Fewer samples do not tell how much they scatter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,8 @@ def _concurrency_error(readings: Sequence[Reading], busiest: EngineNow | None) -
     if busiest is None or not busiest.concurrency:
         return None
     loads = [x for r in readings for e in r.engines if e.engine == busiest.engine and (x := _load(e)) is not None]
+    if len(loads) < MIN_LOOKS:
+        return None
     return stdev(loads) / math.sqrt(len(loads)) / busiest.concurrency
 
 

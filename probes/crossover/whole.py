@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from probes.crossover.dynamic import dynamic_arms
 from probes.crossover.latency import latency_crossovers
 from probes.crossover.with_schedule import with_schedule
 from probes.steptime.fit import fit_step_model
@@ -26,16 +27,16 @@ def completed(
         with_schedule(found, cells, arm_k, dynamic),
         latency=latency_crossovers(cells, found),
         step_model=fit_step_model(cells),
-        acceptance=_acceptance(cells),
+        acceptance=_acceptance(cells, dynamic_arms(cells, dynamic)),
     )
 
 
-def _acceptance(cells: Sequence[Cell]) -> dict[str, float]:
-    """Accepted per draft over all valid cells of an arm, bonus included."""
+def _acceptance(cells: Sequence[Cell], dynamic: Collection[str]) -> dict[str, float]:
+    """Accepted per draft over all valid cells of an arm, bonus included; not of arms whose K follows the load."""
     drafts: dict[str, float] = {}
     accepted: dict[str, float] = {}
     for cell in cells:
         if cell.valid and cell.drafts and cell.accepted_tokens is not None:
             drafts[cell.arm] = drafts.get(cell.arm, 0.0) + cell.drafts
             accepted[cell.arm] = accepted.get(cell.arm, 0.0) + cell.accepted_tokens
-    return {arm: 1.0 + accepted[arm] / drafts[arm] for arm in drafts}
+    return {arm: 1.0 + accepted[arm] / drafts[arm] for arm in drafts if arm not in dynamic}

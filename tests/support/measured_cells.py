@@ -40,6 +40,10 @@ def h200_cells(name: str = "llama8b-eagle3-sweep.jsonl") -> list[Cell]:
             running_mean=row["running"],
             kv_usage_max=row["kv"],
             engine_count=1,
+            requests=row["requests"],
+            server_tokens=float(row["output_tokens"]),
+            client_tokens=row["output_tokens"],
+            steps=None,
         )
         if row["kv"] > 0.95:
             one = replace(one, notes=(Reason("limited", "the KV cache was full"),))

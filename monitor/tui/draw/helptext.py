@@ -16,6 +16,7 @@ GLYPHS = (
     ("?", "unknown: no or an unclear or expired crossover; the reason stands beneath the table"),
     ("◌ ✕ ○", "stale; down, unauthorized, not an engine; empty page, sleeping, above but off"),
     ("»", "a sweep loads it: not judged until it settled"),
+    ("~", "before a crossover: as of now, because acceptance or requests are no longer the sweep's"),
     ("░", "the crossover's interval in charts; dotted curves are sweep load"),
 )
 WORDS = (

@@ -231,12 +231,20 @@ def test_an_output_that_is_behind_raises_no_alert_by_itself() -> None:
     ("readings", "changes"),
     [
         (live_minute([20.0, 200.0] * 6 + [20.0]), {}),
+        (live_minute([120.0] * 5), {}),
         (live_minute(120.0, live_counter=False), {}),
         (live_minute(400.0), {}),
         (live_minute(120.0), {"axis": Axis.CLIENTS}),
         (live_minute(120.0), {"curves": {}}),
     ],
-    ids=["unsteady load", "counter moves at the end of requests", "beyond the baseline", "by clients", "no curves"],
+    ids=[
+        "unsteady load",
+        "five looks",
+        "counter moves at the end of requests",
+        "beyond the baseline",
+        "by clients",
+        "no curves",
+    ],
 )
 def test_where_output_cannot_be_compared_nothing_is_observed(
     readings: list[StoredReading], changes: dict[str, object]
