@@ -44,11 +44,14 @@ def too_wide(plan: SweepPlan, verdict: ArmVerdict) -> bool:
 
 
 def between_runs_share(verdict: ArmVerdict) -> float | None:
-    """The part of the interval, 0..1, that remains however many cells are added: two runs of one server differ."""
+    """The part of the interval, 0..1, that remains however many cells are added: two runs of one server differ.
+
+    The band is read at both edges and at the crossover: a step has its rungs for edges, and is open between them.
+    """
     edges = _edges(verdict)
-    if edges is None:
+    if edges is None or verdict.crossover is None:
         return None
-    at = [speedup_at(verdict, edge) for edge in edges]
+    at = [speedup_at(verdict, x) for x in (*edges, verdict.crossover)]
     halves = [math.log(point.high / point.low) / 2 for point in at if point is not None]
     return Z_BAND * COMMON_SIGMA / (sum(halves) / len(halves)) if halves and sum(halves) > 0 else None
 

@@ -25,6 +25,8 @@ POINTS = st.builds(
     limited=st.booleans(),
     running=st.one_of(st.none(), st.floats(0, 500)),
     kv_usage=st.one_of(st.none(), st.floats(0, 1)),
+    engines=st.integers(1, 8),
+    start=st.one_of(st.none(), st.integers(0, 3)),
 )
 
 
@@ -42,6 +44,15 @@ def test_any_points_give_a_verdict_that_survives_json(points: list[CurvePoint]) 
         xs = [point.concurrency for point in verdict.speedup]
         assert xs == sorted(set(xs))
         assert all(point.low < point.ratio < point.high for point in verdict.speedup)
+        codes = [reason.code for reason in verdict.reasons]
+        if verdict.verdict is not Verdict.INSUFFICIENT:
+            assert (verdict.low is None, verdict.high is None) == ("open_low" in codes, "open_high" in codes)
+            assert (verdict.low or 0) <= (verdict.high or math.inf)
+    for samples in result.curves.values():
+        xs = [sample.concurrency for sample in samples]
+        assert len(xs) >= 2
+        assert xs == sorted(set(xs))
+        assert all(0 < sample.low < sample.tok_s < sample.high < math.inf for sample in samples)
 
 
 def test_a_band_too_wide_for_a_float_is_still_a_number() -> None:

@@ -33,15 +33,23 @@ AT = 30.0
 class Lab:
     """A server whose k3 crosses at AT and bends there, measured with noise; `engines` share the clients."""
 
-    def __init__(self, *, slope: float = 0.25, noise: float = 0.01, at: float = AT, engines: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        slope: float = 0.25,
+        noise: float = 0.01,
+        at: float = AT,
+        engines: int = 1,
+        bounds: tuple[float, float] = (-1.5, 2.5),
+    ) -> None:
         self.rng = np.random.default_rng(5)
-        self.slope, self.noise, self.at, self.engines = slope, noise, at, engines
+        self.slope, self.noise, self.at, self.engines, self.bounds = slope, noise, at, engines, bounds
 
     def measure(self, slot: Any) -> Cell:
         x = 0.97 * slot.rung / self.engines
         log_y = math.log(200 * x / (1 + x / 80)) + self.rng.normal(0, self.noise)
         if slot.arm == "k3":
-            log_y -= self.slope * max(-1.5, min(2.5, math.log2(x / self.at)))
+            log_y -= self.slope * min(max(math.log2(x / self.at), self.bounds[0]), self.bounds[1])
         return cell_of(slot, concurrency=x, output_tok_s=math.exp(log_y) * self.engines, engine_count=self.engines)
 
 
@@ -102,6 +110,20 @@ def test_an_open_interval_is_repeated_and_not_lost_among_more_ties() -> None:
             assert rungs[0] in sweep.ladder
             assert found.arms["k3"].verdict is Verdict.CROSSES
     assert seen >= 5
+
+
+def test_a_step_is_narrowed_however_well_its_rungs_are_known() -> None:
+    """Its interval is the gap between two rungs, whose own bands are as narrow as two runs allow."""
+    sweep = sweep_of(ladder=(1, 2, 4, 8, 16, 32, 64), repeats=6)
+    lab = Lab(slope=40.0, noise=0.003, at=22.0, bounds=(-0.006, 0.006))
+    before = answer(sweep, ladder_of(sweep, lab), {}).arms["k3"]
+    assert "step" in [reason.code for reason in before.reasons]
+    _, rungs, found = refine(sweep, lab)
+    verdict = found.arms["k3"]
+    assert rungs
+    assert all(16 < rung < 32 for rung in rungs[:2])
+    assert (width_octaves(verdict) or 9.0) < 0.7 * (width_octaves(before) or 0.0)
+    assert (verdict.low or 0.0) <= 22 <= (verdict.high or math.inf)
 
 
 def test_each_round_is_a_palindrome_of_the_arm_and_the_baseline_with_repeats_of_their_own() -> None:
