@@ -42,7 +42,7 @@ def with_history(store: Store | None, plan: SweepPlan) -> SweepPlan:
 
 
 def _last(store: Store, plan: SweepPlan, print_: str | None) -> SweepRecord | None:
-    newest = latest_crossover(store, plan.pool, print_)
+    newest = latest_crossover(store, plan.pool, print_, ran_here=True)
     sweep = get_sweep(store, newest.sweep_id) if newest is not None else None
     if sweep is None or sweep.baseline != plan.baseline or _baseline_url(sweep) != _url(plan):
         return None

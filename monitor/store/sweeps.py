@@ -209,12 +209,19 @@ def crossover_of(store: Store, sweep_id: int) -> StoredCrossover | None:
     return _stored(row) if row is not None else None
 
 
-def latest_crossover(store: Store, pool: str, fingerprint: str | None) -> StoredCrossover | None:
-    """The newest answer for a pool; `fingerprint` None takes whatever server it was measured on."""
+def latest_crossover(
+    store: Store, pool: str, fingerprint: str | None, *, ran_here: bool = False
+) -> StoredCrossover | None:
+    """The newest answer for a pool; `fingerprint` None takes whatever server it was measured on.
+
+    With `ran_here`, of the sweeps that this store's own hosts ran: imported ones used another client.
+    """
     row = store.row(
-        "SELECT * FROM crossovers WHERE pool = ? AND (? IS NULL OR fingerprint = ?)"
-        " ORDER BY measured_at_s DESC, sweep_id DESC LIMIT 1",
-        (pool, fingerprint, fingerprint),
+        "SELECT c.* FROM crossovers c JOIN sweeps s ON s.id = c.sweep_id"
+        " WHERE c.pool = ? AND (? IS NULL OR c.fingerprint = ?)"
+        f" AND (NOT ? OR {_RAN_HERE})"
+        " ORDER BY c.measured_at_s DESC, c.sweep_id DESC LIMIT 1",
+        (pool, fingerprint, fingerprint, ran_here),
     )
     return _stored(row) if row is not None else None
 

@@ -10,6 +10,7 @@ from monitor.store.db import Store
 from monitor.store.imports import AlreadyImported, ImportedSweep, insert_imported
 from monitor.store.sweeps import (
     begin_sweep,
+    end_sweep,
     get_sweep,
     latest_crossover,
     load_cells,
@@ -62,6 +63,20 @@ def test_screens_list_it_and_decisions_about_servers_do_not(store: Store) -> Non
     assert [sweep.id for sweep in recent_sweeps(store, 10)] == [sweep_id]
     assert pool_sweeps(store, "chat-70b", 10) == []
     assert sweeps_since(store, 0.0) == []
+
+
+def test_how_fast_servers_were_is_asked_of_sweeps_that_ran_here(store: Store) -> None:
+    own = begin_sweep(
+        store, pool="chat-70b", endpoint="chat", started_at_s=10.0, trigger="command", who="ana", pid=1, host="gpu1",
+        baseline="off", live_arm="k3", plan={},
+    )  # fmt: skip
+    end_sweep(
+        store, own, ended_at_s=50.0, outcome="measured", reason="", exit_code=0, fingerprint="f1",
+        result=a_crossover(), arm_k={},
+    )  # fmt: skip
+    imported_id = insert_imported(store, imported())
+    newest = [latest_crossover(store, "chat-70b", "f1", ran_here=here) for here in (False, True)]
+    assert [found.sweep_id for found in newest if found is not None] == [imported_id, own]
 
 
 def test_it_does_not_get_in_the_way_of_a_running_sweep(store: Store) -> None:
