@@ -21,7 +21,7 @@ MIX_ERROR = 0.2
 """The same for a mix, as a share of how far the speedup moves, in logs, ..."""
 MIX_LEVEL_ERROR = 0.06
 """... and of how far the baseline's own output does: most of that error is common to both arms and cancels."""
-COVERED_SHARE = 0.3
+COVERED_SHARE = 0.6
 """Share of these two that stays for a mix that was swept, or lies between two; all of it at UNCOVERED."""
 UNCOVERED = 0.5
 """Natural log of tokens between a mix and those that were swept."""
