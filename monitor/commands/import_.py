@@ -20,18 +20,21 @@ from monitor.commands.results import read_or_exit, result_options
 from monitor.config.errors import nearest
 from monitor.config.load import Loaded
 from monitor.config.model import EndpointConfig
-from monitor.config.targets import pool_of
+from monitor.config.targets import parse_duration, pool_of
 from monitor.service.importing import (
     Measured,
-    Present,
-    contradictions,
+    NotImportable,
     measured_at,
     names,
     present_server,
     remarks,
+    whose,
 )
 from monitor.service.sweep_report import sweep_json, sweep_lines, sweep_of
+from monitor.store.db import Store
 from monitor.store.imports import AlreadyImported, ImportedSweep, insert_imported
+from monitor.store.sweeps import latest_crossover
+from monitor.units import age_text
 from monitor.who import who_am_i
 from probes.imports import Imported, answer
 from probes.values import Reason
@@ -66,7 +69,10 @@ def import_(
         fail(f"{imported.origin.path}: the sweep ended as {imported.origin.outcome}; only a measured one is stored.")
     with open_or_exit(loaded) as store:
         present = secret_or_exit(present_server, loaded, store, endpoint)
-        fingerprint, assumed = _whose(imported, present, endpoint, assume_same)
+        try:
+            fingerprint, assumed = whose(imported, present, endpoint.name, assume_same=assume_same)
+        except NotImportable as error:
+            fail(str(error))
         measured = measured_at(imported, time.time())
         live_arm = endpoint.probe.live_arm if endpoint.probe is not None else None
         for remark in (*assumed, *remarks(imported, present, measured, live_arm)):
@@ -77,6 +83,8 @@ def import_(
         except AlreadyImported as error:
             fail(f"{error}.")
         click.echo(f"Stored in {store.path} as sweep {sweep_id} of pool {sweep.pool}.", err=True)
+        for remark in _unused(loaded, store, sweep, sweep_id):
+            click.echo(f"note: {remark}", err=True)
         if as_json:
             click.echo(json.dumps(sweep_json(store, sweep_id), indent=1))
             return
@@ -97,51 +105,17 @@ def _endpoint(loaded: Loaded, pool: str) -> EndpointConfig:
     return next((e for e in of_pool if e.probe is not None), of_pool[0])
 
 
-def _whose(
-    imported: Imported, present: Present | None, endpoint: EndpointConfig, assume_same: bool
-) -> tuple[str, tuple[str, ...]]:
-    """The fingerprint that the results are stored under, and what of it is assumed."""
-    own = imported.origin.fingerprint if imported.origin is not None else ""
-    if present is None:
-        if own and not assume_same:
-            return own, (
-                f"what {endpoint.name} serves is not known; live traffic is compared once it turns out to be the "
-                f"server that the sweep measured ({own}).",
-            )
-        fail(
-            f"{endpoint.name} does not answer and was never seen, so nothing says which server these results are for. "
-            "Start it (or `specwatch serve`), then import again."
-        )
-    if imported.engines_assumed and (present.engines or 1) > 1:
-        fail(
-            f"{endpoint.name} has {present.engines} engines, and the files do not say how many shared the load: say "
-            f"--engines {present.engines}, or --engines 1 if they were measured on one."
-        )
-    against = contradictions(imported, present)
-    if not against:
-        same = "its own identity says so" if own else _unsaid(imported)
-        return present.fingerprint, (
-            f"taken for the server of {endpoint.name} ({present.fingerprint}, {present.how}): {same}.",
-        )
-    if assume_same:
-        return present.fingerprint, (
-            f"assumed to be for the server of {endpoint.name} ({present.fingerprint}), as asked by --assume-same, "
-            f"although {'; '.join(against)}.",
-        )
-    if own:
-        return own, (
-            f"stored for the server that the sweep measured, and not compared with live traffic now: {against[-1]}. "
-            "--assume-same compares it all the same.",
-        )
-    fail(
-        f"These results are not for the server of {endpoint.name}: {'; '.join(against)}. "
-        "If it is the same server under another name, say --assume-same."
-    )
-
-
-def _unsaid(imported: Imported) -> str:
-    told = [*imported.models, *imported.versions]
-    return f"the files name {', '.join(told)} and nothing else of it" if told else "the files do not name theirs"
+def _unused(loaded: Loaded, store: Store, sweep: ImportedSweep, sweep_id: int) -> list[str]:
+    """Why live traffic will not be compared with it although its server is right."""
+    found: list[str] = []
+    newest = latest_crossover(store, sweep.pool, sweep.fingerprint)
+    if newest is not None and newest.sweep_id != sweep_id:
+        newer = age_text(newest.measured_at_s - sweep.ended_at_s)
+        found.append(f"sweep {newest.sweep_id} is {newer} newer; live traffic is compared with that one.")
+    if time.time() - sweep.ended_at_s > parse_duration(loaded.config.alerts.max_age):
+        age = age_text(time.time() - sweep.ended_at_s)
+        found.append(f"it is {age} old and has expired (alerts.max_age = {loaded.config.alerts.max_age}).")
+    return found
 
 
 def _sweep(

@@ -28,6 +28,10 @@ APART_S = 86_400.0
 """Arms measured further apart than a day were hardly measured under one condition."""
 
 
+class NotImportable(Exception):
+    """Nothing says that results belong to a pool's server, or something says that they do not; in words for people."""
+
+
 @dataclass(frozen=True, slots=True)
 class Present:
     """The server that a pool's live traffic runs on."""
@@ -100,6 +104,53 @@ def contradictions(imported: Imported, present: Present) -> list[str]:
             "or revision differ"
         )
     return found
+
+
+def whose(
+    imported: Imported, present: Present | None, endpoint: str, *, assume_same: bool
+) -> tuple[str, tuple[str, ...]]:
+    """The fingerprint that the results are stored under, and what of it is assumed. Raises NotImportable."""
+    own = imported.origin.fingerprint if imported.origin is not None else ""
+    if present is None:
+        if own and not assume_same:
+            return own, (
+                f"what {endpoint} serves is not known; live traffic is compared once it turns out to be the "
+                f"server that the sweep measured ({own}).",
+            )
+        raise NotImportable(
+            f"{endpoint} does not answer and was never seen, so nothing says which server these results are for. "
+            "Start it (or `specwatch serve`), then import again."
+        )
+    if imported.engines_assumed and (present.engines or 1) > 1:
+        raise NotImportable(
+            f"{endpoint} has {present.engines} engines, and the files do not say how many shared the load: say "
+            f"--engines {present.engines}, or --engines 1 if they were measured on one."
+        )
+    against = contradictions(imported, present)
+    if not against:
+        same = "its own identity says so" if own else _unsaid(imported)
+        return present.fingerprint, (
+            f"taken for the server of {endpoint} ({present.fingerprint}, {present.how}): {same}.",
+        )
+    if assume_same:
+        return present.fingerprint, (
+            f"assumed to be for the server of {endpoint} ({present.fingerprint}), as asked by --assume-same, "
+            f"although {'; '.join(against)}.",
+        )
+    if own:
+        return own, (
+            f"stored for the server that the sweep measured, and not compared with live traffic now: {against[-1]}. "
+            "--assume-same compares it all the same.",
+        )
+    raise NotImportable(
+        f"These results are not for the server of {endpoint}: {'; '.join(against)}. "
+        "If it is the same server under another name, say --assume-same."
+    )
+
+
+def _unsaid(imported: Imported) -> str:
+    told = [*imported.models, *imported.versions]
+    return f"the files name {', '.join(told)} and nothing else of it" if told else "the files do not name theirs"
 
 
 def remarks(imported: Imported, present: Present | None, measured: Measured, live_arm: str | None) -> list[str]:

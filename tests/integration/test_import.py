@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,6 +103,22 @@ def test_the_same_files_again_are_refused(tmp_path: Path, server: CannedServer) 
     again = stored(tmp_path, path)
     assert again.exit_code == 2
     assert "has these results already, as sweep 1; nothing was stored." in again.stderr
+
+
+def test_what_is_older_than_another_answer_or_than_the_config_allows_says_so(
+    tmp_path: Path, server: CannedServer
+) -> None:
+    config(tmp_path, server.url)
+    stored(tmp_path, table(tmp_path))
+    month_s = 30 * 86_400
+    old = tmp_path / "old.csv"
+    old.write_text(table(tmp_path).read_text() + "\n")
+    changed_s = old.stat().st_mtime - month_s
+    os.utime(old, (changed_s, changed_s))
+    done = stored(tmp_path, old)
+    assert done.exit_code == 0, done.output
+    assert "sweep 1 is 30 d newer; live traffic is compared with that one" in done.stderr
+    assert "it is 30 d old and has expired (alerts.max_age = 14d)" in done.stderr
 
 
 def test_results_of_another_model_are_refused(tmp_path: Path, server: CannedServer) -> None:
