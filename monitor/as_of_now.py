@@ -96,12 +96,16 @@ def _moved_arms(
 
 
 def _mix_half(found: Crossover, model: StepModel, arm: str, concurrency: float | None, mix: LiveMix) -> float:
-    """What the noise of live lengths does to the log speedup at the live concurrency, 90%."""
+    """What the noise of live lengths does to the log speedup at the live concurrency, or the nearest swept one; 90%."""
+    band = found.arms[arm].speedup
+    if not band:
+        return 0.0
+    here = min(max(concurrency or 0.0, band[0].concurrency), band[-1].concurrency)
     noise, now = mix_noise(mix.requests), mix.mix
 
     def moved_by(prompts: float, outputs: float) -> float:
         other = Mix(now.prompt_tokens * math.exp(prompts), now.output_tokens * math.exp(outputs))
-        return speedup_change(model, arm, found.baseline, concurrency or 1.0, other)
+        return speedup_change(model, arm, found.baseline, here, other)
 
     sides = [moved_by(noise, 0.0) - moved_by(-noise, 0.0), moved_by(0.0, noise) - moved_by(0.0, -noise)]
     return math.hypot(*sides) / 2
