@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from probes.values import Cell, Reason
 from tests.support.sweep_cells import cell
@@ -14,11 +16,16 @@ H200_PROMPT_TOKENS = 178.0
 """By the server's counter; the file has the answers' tokens only."""
 
 
-def h200_cells(name: str = "llama8b-eagle3-sweep.jsonl") -> list[Cell]:
+def h200_cells() -> list[Cell]:
     """The sweep of one H200 with vLLM 0.26.0: lockstep waves of three requests per client, in the system by Little."""
+    text = (H200 / "llama8b-eagle3-sweep.jsonl").read_text()
+    return cells_of_rows([json.loads(line) for line in text.splitlines()])
+
+
+def cells_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[Cell]:
+    """Cells of rows as that file has them."""
     cells = []
-    for order, line in enumerate((H200 / name).read_text().splitlines()):
-        row = json.loads(line)
+    for order, row in enumerate(rows):
         each = row["output_tokens"] / row["requests"]
         e2e_s = row["ttft_mean"] + (each - 1) * row["tpot_mean"]
         drafting = row["drafts"] > 0
