@@ -25,6 +25,8 @@ LADDER = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96)
 CLOSED = (6, 12, 20, 28, 40, 56, 80)
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 """Arrival rates, as shares of what the slower arm can make at most."""
+MIXES = ((178, 256, 0.5), (64, 512, 0.5), (178, 64, 0.2), (900, 256, 0.2), (900, 120, 0.15))
+"""Prompt tokens, mean output tokens, and the share of capacity as above that their arrivals ask for."""
 REQUESTS = 4000
 SWEEPS = 500
 SEED = 20
@@ -80,6 +82,15 @@ def switched_open(
     return on, off, same_rate(pair.curves["on"], pair.curves["off"], on.concurrency)
 
 
+def other_mix(
+    pair: Pair, prompt_tokens: int, output_tokens: int, share: float, requests: int, seed: int = 3
+) -> tuple[Served, Served, SameRate]:
+    """Traffic of another shape than the curves were measured with, and nothing done about it."""
+    arrivals = poisson(share * pair.most_tok_s / output_tokens, requests, output_tokens, seed)
+    on, off = (serve(pair.engine(arm), arrivals, prompt_tokens=prompt_tokens) for arm in ("on", "off"))
+    return on, off, same_rate(pair.curves["on"], pair.curves["off"], on.concurrency)
+
+
 def report(requests: int, sweeps: int) -> Iterator[str]:
     """All tables, as Markdown."""
     servers = pair()
@@ -112,6 +123,19 @@ def report(requests: int, sweeps: int) -> Iterator[str]:
             f"| {off.token_s / on.token_s:.2f} (predicted {there.concurrency / on.concurrency:.2f}) |"
         )
 
+    yield ""
+    yield f"Traffic of another shape than was swept, {requests} Poisson arrivals each, curves as they were swept."
+    yield ""
+    yield "| prompt + output tokens | in system k3 | in system off | predicted | error |"
+    yield "|---|---|---|---|---|"
+    for prompt_tokens, output_tokens, share in MIXES:
+        on, off, there = other_mix(servers, prompt_tokens, output_tokens, share, requests)
+        solved = there.concurrency
+        said = there.reason if solved is None else f"{solved:.2f}"
+        error = "" if solved is None else f"{100 * (solved / off.concurrency - 1):+.1f}%"
+        yield (
+            f"| {prompt_tokens} + {output_tokens} | {on.concurrency:.2f} | {off.concurrency:.2f} | {said} | {error} |"
+        )
     yield ""
     yield f"{sweeps} random sweeps a ladder: 90% intervals, held against the truth."
     yield ""

@@ -92,6 +92,12 @@ def test_lost_output_is_claimed_only_while_requests_wait() -> None:
     assert "whether requests wait is not on the page" in silent
 
 
+def test_a_lead_inside_the_noise_is_no_lost_capacity() -> None:
+    tie = replace(COST, capacity_tok_s=Span(100.0, -20.0, 220.0))
+    _, body = text.firing(a_status(0.88, cost=tie), SETTINGS, NOW_S, NOW_S, None)
+    assert "capacity" not in body.split("What to do")[0]
+
+
 def test_no_other_arm_is_offered_where_none_is_better() -> None:
     best = replace(COST, best_arm="k3", capacity_tok_s=Span(0.0, 0.0, 40.0))
     _, body = text.firing(a_status(0.88, cost=best), SETTINGS, NOW_S, NOW_S, None)

@@ -84,6 +84,14 @@ def test_at_an_arms_limit_within_the_noise_nothing_is_claimed() -> None:
     assert "within the noise" in there.reason
 
 
+def test_a_mean_beyond_the_ladder_is_not_told() -> None:
+    level = curve([200, 390, 740, 1300, 1900, 2300, 2400], half=0.0)
+    asks = curve([100, 200, 400, 800, 1500, 2390, 9000], half=0.0)
+    there = same_rate(asks, level, 31.5)
+    assert there.concurrency is None
+    assert "limit" in there.reason
+
+
 def test_an_edge_that_the_ladder_does_not_close_is_open() -> None:
     level = curve([200, 390, 740, 1300, 1900, 2300, 2400])
     there = same_rate(curve([100, 200, 400, 800, 1500, 2300, 3600]), level, 32.0)

@@ -12,7 +12,7 @@ from monitor.cost import cost_json, cost_now, saturated
 from monitor.cost_text import cost_lines
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.values import AsOfNow, Cost, EndpointStatus, EngineNow, StoredCrossover, StoredReading
-from probes.values import ArmVerdict, BandPoint, BestRange, CurveSample, Identity
+from probes.values import BandPoint, BestRange, CurveSample, Identity
 from tests.support.readings import NOW_S, crossing, engine, minute, reading, stored
 
 RUNGS = (1, 8, 16, 24, 32, 64)
@@ -99,6 +99,7 @@ def test_output_is_lost_only_while_requests_wait() -> None:
     assert saturated(looks(0, 1, 0, 0), NOW_S - 60, "0") is False
     assert saturated(looks(None, None, None), NOW_S - 60, "0") is None
     assert saturated(looks(3, 3, 3), NOW_S - 60, "1") is None
+    assert saturated([replace(one, sweep_id=7) for one in looks(3, 3, 3)], NOW_S - 60, "0") is None
     queued = status([*minute(30.0)[:-4], *looks(2, 2, 2, 2)], measured()).cost
     quiet = status(minute(32.0), measured()).cost
     assert quiet is not None
@@ -216,12 +217,17 @@ def test_one_look_says_nothing_of_a_queue() -> None:
     assert saturated(one, NOW_S - 60, "0") is None
 
 
-def test_a_band_far_from_the_curves_keeps_a_width() -> None:
-    narrow = ArmVerdict("k3", crossing().verdict, 8.0, 7.0, 9.0, crossing().speedup, None, ())
-    now = AsOfNow(
-        "k3", narrow.verdict, 8.0, 7.0, 9.0, narrow.speedup, 1.8, 2.6, None, None, None, None, (), True, {"k3": narrow}
-    )
-    rate = cost(minute(32.0), as_of_now=now).at_same_rate[0]
-    assert rate.concurrency is not None
-    assert rate.concurrency.low is not None
-    assert rate.concurrency.low < rate.concurrency.value
+def test_a_wider_band_as_of_now_makes_a_wider_answer() -> None:
+    def width(half: float) -> float:
+        band = [(x, r, r - half, r + half) for x, r in ((1, 1.9), (16, 1.15), (32, 0.9), (64, 0.8))]
+        moved = crossing(band=band)
+        now = AsOfNow(
+            "k3", moved.verdict, 24.0, 20.0, 29.0, moved.speedup, 1.8, 2.6, None, None, None, None, (), True,
+            {"k3": moved},
+        )  # fmt: skip
+        rate = cost(minute(32.0), as_of_now=now).at_same_rate[0]
+        assert rate.concurrency is not None
+        assert rate.concurrency.low is not None
+        return rate.concurrency.value - rate.concurrency.low
+
+    assert 0 < width(0.01) < width(0.06) < width(0.1)

@@ -119,6 +119,15 @@ def test_an_arm_that_could_not_have_carried_the_day_is_not_the_best() -> None:
     assert seen.routed_s == {"k3": 120.0}, "a mix does not send load where it cannot be carried"
 
 
+def test_one_minute_too_much_is_enough_not_to_be_the_best() -> None:
+    held = measured()
+    quick = {**held.result.curves, "off": samples([min(3 * y, 1000.0) for y in OFF])}
+    held = replace(held, result=replace(held.result, curves=quick))
+    calm = [a_minute(n, 2.0) for n in range(50)]
+    assert account(*calm, held=held).best_static == "off"
+    assert account(*calm, a_minute(50, 32.0), held=held).best_static == "k3"
+
+
 def test_light_traffic_is_judged_as_one_request_with_pauses() -> None:
     seen = account(a_minute(0, 0.3))
     assert seen.below.seconds == 60.0

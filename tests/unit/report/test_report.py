@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,6 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from monitor.cli import main
+from monitor.config.load import load_config
+from monitor.report.page import page
+from monitor.service.reporting import endpoint_reports
 from monitor.store.db import open_store
 from monitor.store.readings import append_readings
 from tests.support.records import a_failed_reading
@@ -90,11 +94,11 @@ def test_the_page_needs_nothing_else(folder: Path, tmp_path: Path) -> None:
     assert f"wrote {out}" in result.stderr
     assert "above the crossover" in result.stdout
     text = out.read_text(encoding="utf-8")
-    page = _Page()
-    page.feed(text)
-    assert "script" not in page.tags
-    assert "link" not in page.tags
-    assert page.addresses == []
+    read = _Page()
+    read.feed(text)
+    assert "script" not in read.tags
+    assert "link" not in read.tags
+    assert read.addresses == []
     assert "url(" not in text
     assert "@import" not in text
     assert "prefers-color-scheme: dark" in text
@@ -121,6 +125,22 @@ def test_words_of_a_server_cannot_write_into_the_page(tmp_path: Path) -> None:
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "said &lt;script&gt;alert(1)&lt;/script&gt; &amp; left" in text
     assert "<script" not in text
+
+
+def test_names_from_somebody_s_files_cannot_write_into_the_page(folder: Path) -> None:
+    loaded = load_config(folder / "config.toml")
+    with open_store(loaded.store_path, readonly=True) as store:
+        now_s = time.time()
+        (report,) = endpoint_reports(loaded.config, store, ["chat"], now_s - DAY_S, now_s)
+    assert report.stored is not None
+    found = report.stored.result
+    odd = {"<i>k3": replace(found.arms["k3"], arm="<i>k3"), "a&b": found.arms["k1"]}
+    curves = {"off": found.curves["off"], "<i>k3": found.curves["k3"]}
+    stored = replace(report.stored, result=replace(found, arms=odd, curves=curves))
+    text = page([replace(report, stored=stored)], "1")
+    assert "&lt;i&gt;k3" in text
+    assert "<i>" not in text
+    assert "<td>a&amp;b</td>" in text
 
 
 def test_traffic_without_a_sweep_and_a_sweep_without_traffic_are_both_told(tmp_path: Path) -> None:
