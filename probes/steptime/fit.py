@@ -26,6 +26,10 @@ MISFIT_OCTAVES = 1.5
 as a prompt token's, far from what is plausible, and the errors of all terms would come out too small."""
 LIFE_SIGMA = 0.02
 """Relative error of the steps in a request's life as counted: the server's speed cancels, Little's law does not."""
+USUAL_ENTRY_STEPS = 2.0
+MOST_MISCOUNT = 0.3
+"""A count further (natural log) from the steps that an answer must take counts something else: a server with stages
+counts a step for each batch in its pipeline, and one may leave out steps that bring nobody a token."""
 MAX_RMS = 0.06
 """A fit that misses its own cells by more than this describes another kind of server (70 real cells: 2%)."""
 ROUNDS = 60
@@ -50,23 +54,33 @@ def fit_step_model(cells: Sequence[Cell], earlier: Sequence[Sequence[Cell]] = ()
     seen = observe([cells, *earlier])
     if seen is None:
         return None
+    try:
+        # Numbers that no server has overflow somewhere; what comes of them is no number, and is looked at in the end.
+        with np.errstate(all="ignore"):
+            return _fitted(seen)
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _fitted(seen: Observations) -> StepModel | None:
+    fastest_step_s = _fastest_step_s(seen)
+    if not 0 < fastest_step_s < np.inf:
+        return None
+    rows, right = prior(fastest_step_s)
     whiten = _whitener(seen)
     log_y = np.log(seen.tok_s)
-    rows, right = prior(_fastest_step_s(seen))
+    life = _counted_life(seen)
+    told = np.isfinite(life)
 
     def errors(log_values: Floats) -> Floats:
         own = whiten @ (log_y - np.log(output_tok_s(log_values, seen.load)))
-        return np.concatenate([own, _life_errors(log_values, seen), right - rows @ log_values])
+        entry = (np.log(life_steps(log_values, seen.load) / life) / LIFE_SIGMA)[told]
+        return np.concatenate([own, entry, right - rows @ log_values])
 
-    try:
-        # Numbers that no server has overflow somewhere; what comes of them is no number, and is looked at here.
-        with np.errstate(all="ignore"):
-            log_values, information = _search(errors, np.asarray(np.linalg.solve(rows, right), dtype=np.float64))
-            misses = log_y - np.log(output_tok_s(log_values, seen.load))
-            rms = float(np.sqrt(np.mean(misses**2)))
-            covariance = np.linalg.inv(information) * _scatter(errors(log_values)[: log_y.size])
-    except np.linalg.LinAlgError:
-        return None
+    log_values, information = _search(errors, np.asarray(np.linalg.solve(rows, right), dtype=np.float64))
+    misses = log_y - np.log(output_tok_s(log_values, seen.load))
+    rms = float(np.sqrt(np.mean(misses**2)))
+    covariance = np.linalg.inv(information) * _scatter(errors(log_values)[: log_y.size])
     if not (rms <= MAX_RMS and np.all(np.isfinite(covariance)) and np.all(np.isfinite(np.exp(log_values)))):
         return None
     return StepModel(
@@ -79,12 +93,12 @@ def fit_step_model(cells: Sequence[Cell], earlier: Sequence[Sequence[Cell]] = ()
     )
 
 
-def _life_errors(log_values: Floats, seen: Observations) -> Floats:
-    """Steps in a request's life, formula against count: x O / (tok/s x seconds of a step) by Little's law."""
+def _counted_life(seen: Observations) -> Floats:
+    """Steps in each request's life by the server's count and Little's law; NaN where unknown, or not to be believed."""
     load = seen.load
     counted = load.concurrency * load.output_tokens / (seen.tok_s * seen.step_s)
-    errors = np.log(life_steps(log_values, load) / counted) / LIFE_SIGMA
-    return np.asarray(errors[np.isfinite(seen.step_s)], dtype=np.float64)
+    expected = decode_steps(load.acceptance_length, load.output_tokens) + USUAL_ENTRY_STEPS
+    return np.where(np.abs(np.log(counted / expected)) < MOST_MISCOUNT, counted, np.nan)
 
 
 def _scatter(whitened: Floats) -> float:

@@ -126,7 +126,11 @@ def _log_tok_s(
 ) -> Floats:
     mix = mix or arm.mix
     load = Load(
-        concurrency, np.array(arm.k), acceptance_length, np.array(mix.prompt_tokens), np.array(mix.output_tokens)
+        concurrency,
+        np.array(arm.k),
+        acceptance_length,
+        np.array(max(0.0, mix.prompt_tokens)),
+        np.array(max(1.0, mix.output_tokens)),
     )
     return np.asarray(np.log(output_tok_s(log_values, load)), dtype=np.float64)
 

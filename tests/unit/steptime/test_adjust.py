@@ -8,6 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from probes.crossover import speedup_at
 from probes.steptime.adjust import adjusted
@@ -175,3 +177,25 @@ def test_the_baseline_s_own_output_follows_the_mix() -> None:
         assert change[number] < 0
     none, zero = output_shift(FOUND.step_model, "off", np.array([16.0]), None, None)
     assert (none[0], zero[0]) == (0.0, 0.0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.one_of(st.none(), st.floats(min_value=0.1, max_value=6.0)),
+    st.one_of(
+        st.none(),
+        st.builds(
+            Mix,
+            st.floats(min_value=0, max_value=1e6),
+            st.floats(min_value=0, max_value=1e6),
+        ),
+    ),
+)
+def test_any_traffic_gives_a_sound_answer_or_a_reason(acceptance_length: float | None, mix: Mix | None) -> None:
+    for arm in FOUND.arms:
+        now = adjusted(FOUND, arm, acceptance_length=acceptance_length, mix=mix)
+        assert now.reasons
+        assert (now.verdict is Verdict.INSUFFICIENT) == (not now.speedup)
+        assert all(0 < point.low < point.ratio < point.high < math.inf for point in now.speedup)
+        if now.crossover is not None:
+            assert (now.low or 0) <= now.crossover <= (now.high or math.inf)

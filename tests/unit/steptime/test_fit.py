@@ -84,6 +84,11 @@ def test_the_server_s_own_count_of_steps_tells_how_long_a_request_waits_to_enter
     assert value(told, "entry_steps") == pytest.approx(SERVER["entry_steps"], rel=0.03)
 
 
+def test_a_count_of_steps_that_no_answer_can_take_is_not_believed() -> None:
+    twice = [replace(c, steps=2 * (c.steps or 0)) for c in formula_cells()]
+    assert fitted(twice) == fitted(formula_cells(with_steps=False))
+
+
 def test_output_of_several_engines_is_counted_per_engine() -> None:
     one = fitted(formula_cells())
     two = fitted(
@@ -149,7 +154,7 @@ NUMBERS = st.one_of(
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(["off", "k3"]), *[NUMBERS] * 6), min_size=6, max_size=24))
+@given(st.lists(st.tuples(st.sampled_from(["off", "k3"]), *[NUMBERS] * 6), min_size=8, max_size=30))
 def test_any_cells_give_a_finite_model_or_none(rows: list[Any]) -> None:
     template = {c.arm: c for c in formula_cells(TWO, repeats=1)}
     cells = [
