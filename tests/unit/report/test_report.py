@@ -19,6 +19,7 @@ from monitor.report.page import page
 from monitor.service.reporting import endpoint_reports
 from monitor.store.db import open_store
 from monitor.store.readings import append_readings
+from probes.values import Reason
 from tests.support.records import a_failed_reading
 from tests.support.stored_day import CONFIG, DAY_S, fill
 
@@ -135,10 +136,14 @@ def test_names_from_somebody_s_files_cannot_write_into_the_page(folder: Path) ->
     assert report.stored is not None
     found = report.stored.result
     odd = {"<i>k3": replace(found.arms["k3"], arm="<i>k3"), "a&b": found.arms["k1"]}
-    curves = {"off": found.curves["off"], "<i>k3": found.curves["k3"]}
-    stored = replace(report.stored, result=replace(found, arms=odd, curves=curves))
+    curves = {"<i>off": found.curves["off"], "<i>k3": found.curves["k3"]}
+    notes = (Reason("odd", "<i>a note"),)
+    answer = replace(found, baseline="<i>off", arms=odd, curves=curves, notes=notes)
+    stored = replace(report.stored, result=answer)
     text = page([replace(report, stored=stored)], "1")
     assert "&lt;i&gt;k3" in text
+    assert "<li>&lt;i&gt;a note</li>" in text
+    assert "1 = &lt;i&gt;off: above pays" in text
     assert "<i>" not in text
     assert "<td>a&amp;b</td>" in text
 
