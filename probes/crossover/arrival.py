@@ -39,6 +39,8 @@ FLAT = 0.1
 UNSEEN = 0.05
 """Share of the time that may lie outside what was measured before nothing is said."""
 HALVINGS = 32
+MOST_STATES = 16_384
+"""More requests than this on one engine are not told apart: far above any batch limit."""
 GAP_POINTS = 9
 """Points per gap between rungs, both ends included, on which a curve is kept."""
 BEND_WEIGHT = 1.0
@@ -89,7 +91,7 @@ def _curve(samples: tuple[CurveSample, ...]) -> Curve | None:
     alone = samples[0].concurrency <= ALONE
     # Below a higher first rung the proportion is a guess: `same_rate` says nothing where that counts.
     x, y, half = (np.concatenate([[x[0] + PAUSES], x]), np.concatenate([[y[0] + PAUSES], y]), np.append(half[:1], half))
-    most = max(1, round(math.exp(x[int(np.argmax(y))])))
+    most = min(MOST_STATES, max(1, round(math.exp(x[int(np.argmax(y))]))))
     log_n = np.log(np.arange(1, most + 1))
     own = slice(0 if alone else 1, None)
     return Curve(

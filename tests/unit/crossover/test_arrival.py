@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from probes.crossover.arrival import Curve, curve_of, lead, same_rate
 from probes.values import CurveSample
@@ -129,3 +131,45 @@ def test_an_idle_server_has_nothing_to_solve() -> None:
 
 def test_one_rung_is_no_curve() -> None:
     assert curve_of([CurveSample(1.0, 100.0, 95.0, 105.0)]) is None
+
+
+CURVES = st.lists(st.tuples(st.floats(1.01, 4.0), st.floats(-0.5, 1.5), st.floats(0.0, 5.0)), min_size=1, max_size=10)
+
+
+def _any_curve(first: float, steps: Sequence[tuple[float, float, float]]) -> Curve:
+    x, log_y, samples = first, 5.0, []
+    for factor, rise, half in [(1.0, 0.0, 0.0), *steps]:
+        x, log_y = x * factor, log_y + rise
+        samples.append(CurveSample(x, math.exp(log_y), math.exp(log_y - half), math.exp(log_y + half)))
+    found = curve_of(samples)
+    assert found is not None
+    return found
+
+
+@given(st.floats(0.9, 8.0), CURVES, st.floats(0.9, 8.0), CURVES, st.floats(1e-3, 1e5))
+def test_whatever_the_curves_an_answer_is_in_order_or_has_a_reason(
+    one: float, own: list[tuple[float, float, float]], two: float, other: list[tuple[float, float, float]], load: float
+) -> None:
+    live, arm = _any_curve(one, own), _any_curve(two, other)
+    there = same_rate(live, arm, load)
+    if there.concurrency is None:
+        assert there.reason
+        assert there.low is None
+        assert there.high is None
+    else:
+        assert 0 < there.concurrency <= arm.top
+        assert there.low is None or 0 < there.low <= there.concurrency * (1 + 1e-6)
+        assert there.high is None or there.high >= there.concurrency * (1 - 1e-6)
+
+
+@given(st.floats(0.02, 50.0), st.floats(1.01, 1.3))
+def test_more_load_is_never_less_load_elsewhere(load: float, factor: float) -> None:
+    one, two = same_rate(FAST, SLOW, load), same_rate(FAST, SLOW, load * factor)
+    if one.concurrency is not None and two.concurrency is not None:
+        assert two.concurrency >= one.concurrency * (1 - 1e-6)
+
+
+def test_an_absurd_ladder_costs_no_minutes_and_no_memory() -> None:
+    wide = curve([100, 1e5], rungs=[1.0, 1e7])
+    assert wide.states.size <= 16_384
+    assert same_rate(wide, FAST, 4.0).concurrency is not None
