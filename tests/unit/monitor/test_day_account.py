@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from monitor.account_values import DayAccount, EngineMinute
 from monitor.as_of_now import as_of_now
@@ -256,3 +258,31 @@ def test_a_day_as_swept_is_judged_by_the_sweep() -> None:
     assert not moved.moved
     assert moved == plain
     assert [day.arm for day in moved.arms] == ["off", "k1", "k3", "k5"]
+
+
+MINUTE = st.builds(
+    EngineMinute,
+    at_s=st.floats(0, 86_400),
+    engine=st.sampled_from(["0", "1"]),
+    seconds=st.floats(0.1, 60),
+    concurrency=st.none() | st.floats(0, 1000),
+    output_tokens=st.none() | st.floats(0, 1e7),
+    waiting_share=st.none() | st.floats(0, 1),
+    speculation_configured=st.none() | st.booleans(),
+    k=st.none() | st.integers(1, 5),
+    drafts=st.none() | st.floats(0, 1e6),
+    accepted=st.none() | st.floats(0, 1e6),
+    swept=st.booleans(),
+)
+
+
+@given(st.lists(MINUTE, min_size=1, max_size=20), st.sampled_from(["k3", "off", "k9", None]))
+def test_whatever_was_stored_every_second_is_somewhere_and_words_are_found(
+    minutes: list[EngineMinute], declared: str | None
+) -> None:
+    seen = day_account(minutes, measured(), declared, 0.0, 86_400.0)
+    assert seen is not None
+    parts = (seen.above, seen.inside, seen.below, seen.idle, seen.unknown)
+    total_s = seen.engines * 86_400.0
+    assert sum(part.seconds for part in parts) + seen.swept_s == pytest.approx(total_s)
+    assert account_lines(seen)
