@@ -105,7 +105,7 @@ class DayAccount:
     """While it ran below: negative is the gain."""
     tokens: float | None
     live_ms_per_token: float | None
-    """Mean time in the system per output token."""
+    """Mean time in the system per output token, over the minutes whose arm is known."""
     arms: tuple[ArmDay, ...] = ()
     best_static: str | None = None
     """The arm with the least time per token of those that could have carried everything."""

@@ -98,7 +98,7 @@ def day_account(
         slower_above=_per_token(by[LiveVerdict.ABOVE]),
         slower_below=_per_token(by[LiveVerdict.BELOW]),
         tokens=_sum(j.minute.output_tokens for j in judged),
-        live_ms_per_token=_live_ms(j.minute for j in judged),
+        live_ms_per_token=_live_ms(minute for minute, _ in busy),
         acceptance_length=acceptance,
         acceptance_measured=measured,
         moved=moved,

@@ -197,6 +197,11 @@ def test_what_a_page_does_not_tell_is_unknown() -> None:
     }
 
 
+def test_time_per_token_is_that_of_the_minutes_whose_arm_is_known() -> None:
+    strange = a_minute(1, 50.0, tokens=10.0, drafts=0.0)
+    assert account(a_minute(0, 8.0), strange).live_ms_per_token == account(a_minute(0, 8.0)).live_ms_per_token
+
+
 def test_engines_are_judged_one_by_one() -> None:
     seen = account(a_minute(0, 8.0), a_minute(0, 40.0, engine="1"))
     assert seen.engines == 2
