@@ -1,8 +1,8 @@
 """A smooth line through one arm's rungs, because throughput bends between them and straight pieces cut the bend off.
 
 Monotone piecewise cubic (F. N. Fritsch, R. E. Carlson, "Monotone piecewise cubic interpolation", 1980, with
-the harmonic mean of Fritsch and Butland for the slopes): it never overshoots, so noise at a rung makes no dip beside it.
-Pure.
+the harmonic mean of Fritsch and Butland for the slopes): it never overshoots, and noise at a rung makes no dip beside
+it. Pure.
 """
 
 from __future__ import annotations
