@@ -162,8 +162,8 @@ class Score:
 
 
 HEADER = (
-    "| servers | cases | withdrawn | change (rms) | error without the model | error with it | in its 90% | truth in the "
-    "whole band | band | crossing in its interval | off by (octaves, median) | without the model |"
+    "| servers | cases | withdrawn | change (rms) | error without the model | error with it | in its 90% "
+    "| truth in the whole band | band | crossing in its interval | off by (octaves, median) | without the model |"
 )
 
 

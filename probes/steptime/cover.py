@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import exp, hypot, log
+from math import hypot, log
 
 from probes.steptime.values import Mix
 
@@ -28,11 +28,6 @@ def nearest_mix(mixes: Sequence[Mix], mix: Mix) -> Mix | None:
     """The swept mix that is closest to `mix`; None where none was swept."""
     here = _place(mix)
     return min(mixes, key=lambda one: hypot(here[0] - _place(one)[0], here[1] - _place(one)[1]), default=None)
-
-
-def times(log_distance: float) -> str:
-    """A distance in words for people: `3.1 times`."""
-    return f"{exp(log_distance):.2g} times"
 
 
 def _place(mix: Mix) -> tuple[float, float]:
