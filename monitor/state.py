@@ -70,9 +70,6 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
     alerting = applies and speedup is not None and speedup.high < 1 - settings.tolerated_loss_pct / 100
     if alerting and seen_faster(now):
         alerting, applies_reason = False, contradicted(now)
-    headroom = None
-    if barrier is None and judged is not None and judged.low is not None:
-        headroom = judged.low / window.concurrency if window.concurrency else None
     found = EndpointStatus(
         name=inputs.name,
         pool=inputs.pool,
@@ -99,7 +96,7 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
         alerting=alerting,
         alerting_reason=applies_reason,
         speedup_now=speedup,
-        headroom=headroom,
+        headroom=_headroom(judged, window.concurrency) if barrier is None else None,
         loss_pct=(1 - speedup.ratio) * 100 if speedup is not None and speedup.ratio < 1 else None,
         output_tok_s=window.output_tok_s if state is State.OK else None,
         ttft_p50_ms=window.ttft_ms[0] if state is State.OK else None,
@@ -208,6 +205,13 @@ def _barrier(
     if window.concurrency is None:
         return window.reason
     return None
+
+
+def _headroom(crossover: CrossoverNow | None, concurrency: float | None) -> float | None:
+    """Only of a crossover: the edges of other verdicts say how far something was clear, and no load is over those."""
+    if crossover is None or crossover.verdict is not Verdict.CROSSES or crossover.low is None or not concurrency:
+        return None
+    return crossover.low / concurrency
 
 
 def _speedup(stored: StoredCrossover | None, arm: str, window: LiveWindow, now: AsOfNow | None) -> BandPoint | None:

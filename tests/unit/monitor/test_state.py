@@ -60,6 +60,13 @@ def test_live_concurrency_is_compared_with_the_interval(
         assert seen.headroom == pytest.approx(20.0 / concurrency)
 
 
+@pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.CROSSES])
+def test_without_a_crossover_there_is_no_headroom(verdict: Verdict) -> None:
+    """An arm that was faster everywhere carries an edge too: how far up that was clear."""
+    seen = status(minute(40.0), stored(crossing(verdict=verdict, value=None, low=32.0, high=None)))
+    assert seen.headroom is None
+
+
 def test_a_tolerated_loss_does_not_alert_even_above_the_crossover() -> None:
     small = crossing(band=((1, 1.9, 1.8, 2.0), (29, 0.985, 0.975, 0.995), (64, 0.98, 0.972, 0.99)))
     seen = status(minute(40.0), stored(small))
