@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from monitor.store.codec import to_text
+from monitor.store.codec import from_text, to_text
 from monitor.store.db import Store, StoreError
 from monitor.store.sweeps import IMPORTED, add_cell, end_sweep
 from probes.values import Cell, Crossover
@@ -52,7 +52,7 @@ class ImportedSweep:
 
 
 def insert_imported(store: Store, sweep: ImportedSweep) -> int:
-    """Store it and return its id; AlreadyImported where an earlier one holds all of its files, else StoreError."""
+    """Store it and return its id; AlreadyImported where the store has this answer to all of its files, else StoreError."""
     with store.write() as db:
         earlier = _holding(store, sweep)
         if earlier is not None:
@@ -91,16 +91,28 @@ def insert_imported(store: Store, sweep: ImportedSweep) -> int:
 
 
 def _holding(store: Store, sweep: ImportedSweep) -> int | None:
-    """An earlier import of all these files, or the very sweep that a file was written from."""
-    rows = store.rows('SELECT id, plan FROM sweeps WHERE pool = ? AND "trigger" = ?', (sweep.pool, IMPORTED))
+    """An earlier import of all these files, or the very sweep that a file was written from.
+
+    Only where it says the same of the same server: other arm names, engines or `--assume-same` are another answer.
+    """
+    rows = store.rows(
+        "SELECT s.id, s.plan, c.result FROM sweeps s JOIN crossovers c ON c.sweep_id = s.id"
+        ' WHERE s.pool = ? AND s."trigger" = ? AND s.fingerprint = ?',
+        (sweep.pool, IMPORTED, sweep.fingerprint),
+    )
     for row in rows:
         files = json.loads(row["plan"]).get("files")
-        if isinstance(files, dict) and set(sweep.files) <= set(files):
+        if isinstance(files, dict) and set(sweep.files) <= set(files) and _same(row["result"], sweep.result):
             return int(row["id"])
     if not sweep.is_whole_sweep:
         return None
     own = store.row(
-        "SELECT id FROM sweeps WHERE pool = ? AND started_at_s = ? AND ended_at_s = ?",
-        (sweep.pool, sweep.started_at_s, sweep.ended_at_s),
+        "SELECT id FROM sweeps WHERE pool = ? AND started_at_s = ? AND ended_at_s = ? AND fingerprint = ?",
+        (sweep.pool, sweep.started_at_s, sweep.ended_at_s, sweep.fingerprint),
     )
     return int(own["id"]) if own is not None else None
+
+
+def _same(stored: str, result: Crossover) -> bool:
+    """Whether two answers differ in no more than the notes on who stored them when."""
+    return replace(from_text(Crossover, stored), notes=()) == replace(result, notes=())

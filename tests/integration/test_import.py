@@ -177,6 +177,13 @@ class TestSweepOfAnotherHost:
         assert chat["crossover"] is not None
         assert "is not what sweep" not in chat["verdict_reason"]
 
+    def test_what_the_first_import_advises_works(self, tmp_path: Path, server: CannedServer) -> None:
+        config(tmp_path, server.url)
+        assert "--assume-same compares it all the same" in stored(tmp_path, self.FILE).stderr
+        again = stored(tmp_path, self.FILE, options=("--assume-same",))
+        assert again.exit_code == 0, again.output
+        assert stored(tmp_path, self.FILE, options=("--assume-same",)).exit_code == 2
+
 
 def test_how_many_engines_shared_the_load_must_be_said_where_the_server_has_several(
     tmp_path: Path,

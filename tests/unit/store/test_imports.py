@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from monitor.store.sweeps import (
     recent_sweeps,
     sweeps_since,
 )
+from probes.values import Reason
 from tests.support.records import a_cell, a_crossover
 
 
@@ -99,6 +101,22 @@ class TestTwice:
         insert_imported(store, imported())
         insert_imported(store, imported(files={"aa": "off.json", "bb": "k3.json", "cc": "k5.json"}))
         assert len(recent_sweeps(store, 10)) == 2
+
+    def test_the_same_files_under_other_names_or_for_another_server_are_another_answer(self, store: Store) -> None:
+        insert_imported(store, imported(is_whole_sweep=True))
+        named = a_crossover()
+        named = replace(named, arms={"eagle": replace(named.arms["k3"], arm="eagle")})
+        insert_imported(store, imported(result=named, arm_k={"off": None, "eagle": 3}))
+        insert_imported(store, imported(is_whole_sweep=True, fingerprint="f2"))
+        newest = latest_crossover(store, "chat-70b", "f1")
+        assert newest is not None
+        assert list(newest.result.arms) == ["eagle"]
+        assert latest_crossover(store, "chat-70b", "f2") is not None
+
+    def test_who_stored_them_when_makes_no_difference(self, store: Store) -> None:
+        insert_imported(store, imported())
+        with pytest.raises(AlreadyImported):
+            insert_imported(store, imported(result=replace(a_crossover(), notes=(Reason("imported", "by bob"),))))
 
     def test_another_pool_may_have_them_too(self, store: Store) -> None:
         insert_imported(store, imported())
