@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from probes.crossover.noise import Z_BAND
+from probes.crossover.noise import Z_BAND, Z_STRONG
 from probes.crossover.ratio import GRID, Ratio
 from probes.crossover.verdict import judge
 from probes.steptime.cover import distance, nearest_mix
@@ -22,8 +22,8 @@ from probes.values import ArmVerdict, Crossover, Reason, Verdict
 
 UNMOVED = 1e-9
 """Changes of a logarithm below this are none."""
-STRONG = 1.5
-"""Half width beyond which a sign counts for a verdict, over the 90% band's: Student's t at 98% over 90%, 10 df."""
+STRONG = Z_STRONG / Z_BAND
+"""Half width beyond which a sign counts for a verdict, over the 90% band's: as clear as in the sweep's own."""
 FARTHEST_MIX = math.log(4.0)
 """A mix that is more than four times (in prompt or output tokens) away from all that were swept is not judged."""
 WIDEST_MIX = 0.12

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probes.crossover import speedup_at
+from probes.crossover import estimate, speedup_at
 from probes.steptime.adjust import adjusted
 from probes.steptime.fit import fit_step_model
 from probes.steptime.shift import output_shift
 from probes.steptime.values import Mix
-from probes.values import Crossover, Verdict
+from probes.values import Axis, Crossover, Verdict
 from tests.support.formula_sweeps import MIX, answer, formula_cells, tok_s, true_crossing
 from tests.support.measured_cells import h200_cells
+from tests.support.simulated_sweeps import simulate
 
 FOUND = answer(formula_cells(noise=0.01))
 
@@ -50,6 +51,22 @@ def test_a_change_too_small_to_see_moves_nothing() -> None:
             moved = speedup_at(now, point.concurrency)
             assert moved is not None
             assert (moved.ratio, moved.low, moved.high) == pytest.approx((point.ratio, point.low, point.high), rel=5e-3)
+
+
+def test_near_ties_stay_what_the_sweep_called_them() -> None:
+    """Signs must be as clear for a moved verdict as for a measured one; at 98% three of these would be decisive."""
+    rng = np.random.default_rng(7)
+    assert FOUND.step_model is not None
+    arms = FOUND.step_model.arms
+    model = replace(FOUND.step_model, arms={"off": arms["off"], "on": arms["k3"]})
+    changed = []
+    for _ in range(150):
+        measured = estimate(simulate("tie", rng).points, baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE)
+        found = replace(measured, step_model=model)
+        now = adjusted(found, "on", acceptance_length=arms["k3"].acceptance_length * (1 + 1e-6), mix=None)
+        if now.verdict is not found.arms["on"].verdict:
+            changed.append((found.arms["on"].verdict, now.verdict))
+    assert not changed
 
 
 def test_points_that_the_band_has_between_rungs_are_not_taken_for_rungs() -> None:
