@@ -18,13 +18,11 @@ from monitor.service.live_shape import UNKNOWN_TRAFFIC, live_traffic, settled_tr
 from monitor.service.start_time import last_start_s
 from monitor.store.db import Store
 from monitor.store.readings import live_loads
-from monitor.store.sweeps import recent_sweeps
+from monitor.store.sweeps import pool_sweeps
 from probes.load.prompts import BUILTIN, PromptFileError, load_prompts
 from probes.sweep.plan import ArmPlan, LoadSpec, SweepPlan
 
 PEAK_QUANTILE = 0.999
-_RECENT = 100
-"""Newest sweeps of all pools among which the pool's last one is looked for."""
 
 
 def plan_for(loaded: Loaded, subject: str, only: Sequence[str], store: Store | None) -> SweepPlan:
@@ -101,9 +99,8 @@ def _sha256(prompts: str) -> str:
 
 
 def _last_load(store: Store, pool: str) -> object:
-    """The load of the pool's newest sweep, whatever came of it."""
-    newest = (sweep for sweep in recent_sweeps(store, _RECENT) if sweep.pool == pool)
-    return next((sweep.plan.get("load") for sweep in newest), None)
+    """The load of the pool's newest sweep that ran here, whatever came of it."""
+    return next((sweep.plan.get("load") for sweep in pool_sweeps(store, pool, 1)), None)
 
 
 def _chosen(path: Path, endpoint: EndpointConfig, probe: ProbeConfig, only: Sequence[str]) -> list[ArmConfig]:

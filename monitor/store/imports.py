@@ -52,7 +52,7 @@ class ImportedSweep:
 
 
 def insert_imported(store: Store, sweep: ImportedSweep) -> int:
-    """Store it and return its id; AlreadyImported where the store has this answer to all of its files, else StoreError."""
+    """Store it and return its id; AlreadyImported where the store has this answer of these files, else StoreError."""
     with store.write() as db:
         earlier = _holding(store, sweep)
         if earlier is not None:

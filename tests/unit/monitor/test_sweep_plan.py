@@ -14,11 +14,13 @@ from monitor.service.sweep_plan import plan_for
 from monitor.service.sweep_run import Caller, describe_plan
 from monitor.store.db import Store, open_store
 from monitor.store.identities import save_identity
+from monitor.store.imports import insert_imported
 from monitor.store.readings import append_readings
 from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
 from probes.sweep.plan import SweepPlan, estimate
 from probes.sweep.resume import signature
 from probes.values import Axis, Crossover, Histogram, Identity
+from tests.support.imported_sweeps import imported
 from tests.support.readings import engine, reading
 from tests.support.records import a_cell
 
@@ -277,3 +279,15 @@ def test_two_sweeps_of_about_the_same_traffic_send_the_same(tmp_path: Path) -> N
         other = plan_for(loaded, "chat", (), store)
         assert other.load != first.load
         assert signature(other) != signature(first), "cells of other lengths are no part of the same answer"
+
+
+def test_imported_results_do_not_hide_what_the_last_sweep_took_for_the_load(tmp_path: Path) -> None:
+    loaded = load_config(config(tmp_path))
+    with open_store(loaded.store_path) as store:
+        now_s = time.time()
+        lived(store, 400.0, 80.0, hits=100.0, since_s=now_s - 900)
+        first = plan_for(loaded, "chat", (), store)
+        measured(store, first, now_s - 700)
+        insert_imported(store, imported(started_at_s=now_s - 600, ended_at_s=now_s - 550))
+        lived(store, 430.0, 84.0, hits=110.0, since_s=now_s - 500)
+        assert plan_for(loaded, "chat", (), store).load == first.load

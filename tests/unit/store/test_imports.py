@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from monitor.store.db import Store
-from monitor.store.imports import AlreadyImported, ImportedSweep, insert_imported
+from monitor.store.imports import AlreadyImported, insert_imported
 from monitor.store.sweeps import (
     begin_sweep,
     end_sweep,
@@ -20,31 +19,8 @@ from monitor.store.sweeps import (
     sweeps_since,
 )
 from probes.values import Reason
-from tests.support.records import a_cell, a_crossover
-
-
-def imported(**fields: Any) -> ImportedSweep:
-    plain: dict[str, Any] = {
-        "pool": "chat-70b",
-        "endpoint": "chat",
-        "started_at_s": 100.0,
-        "ended_at_s": 900.0,
-        "reason": "imported from off.json, k3.json (vllm bench serve)",
-        "who": "ana@laptop",
-        "pid": 42,
-        "host": "laptop",
-        "fingerprint": "f1",
-        "baseline": "off",
-        "live_arm": "k3",
-        "files": {"aa": "off.json", "bb": "k3.json"},
-        "plan": {},
-        "result": a_crossover(),
-        "arm_k": {"off": None, "k3": 3},
-        "identities": {},
-        "cells": [a_cell(), a_cell(order=1)],
-        "is_whole_sweep": False,
-    }
-    return ImportedSweep(**{**plain, **fields})
+from tests.support.imported_sweeps import imported
+from tests.support.records import a_crossover
 
 
 def test_it_is_the_pool_s_answer_with_its_age_and_its_cells(store: Store) -> None:
