@@ -19,6 +19,7 @@ from probes.values import ArmVerdict, Axis, BandPoint, Crossover, CurvePoint, Cu
 
 NOISY_SIGMA = 0.05
 """Repeats of one arm that scatter more than this deserve a word."""
+ADMISSION_LIMITED = "admission_limited"
 END_TOLERANCE = 1e-6
 """The band's ends went through a logarithm; a concurrency this close to one is that point."""
 
@@ -108,7 +109,7 @@ def _notes(curve: Curve, points: Sequence[CurvePoint], verdict: ArmVerdict) -> l
     edge = curve.limited_above
     if edge is not None and verdict.speedup and verdict.speedup[-1].concurrency > edge:
         text = f"Above {edge:.3g} {curve.arm} is held back by admission: waiting, preemption or KV space."
-        notes.append(Reason("admission_limited", text))
+        notes.append(Reason(ADMISSION_LIMITED, text))
     unusable = sum(not usable(p) for p in points)
     if unusable:
         text = f"{unusable} measurements of {curve.arm} were left out: concurrency or tok/s is not positive."

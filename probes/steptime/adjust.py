@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from probes.crossover.estimate import ADMISSION_LIMITED
 from probes.crossover.noise import Z_BAND, Z_STRONG
 from probes.crossover.ratio import GRID, Ratio
 from probes.crossover.verdict import judge
@@ -69,7 +70,9 @@ def adjusted(
     half = np.hypot(np.hypot(ratio.half, Z_BAND * shift.sd), traffic_half)
     moved = replace(ratio, value=ratio.value + shift.value, half=half, half_strong=STRONG * half)
     verdict = judge(arm, found.baseline, moved)
-    return replace(verdict, capacity=measured.capacity, reasons=(_words(model, arm, now, mix), *verdict.reasons))
+    held = [reason for reason in measured.reasons if reason.code == ADMISSION_LIMITED]
+    reasons = (_words(model, arm, now, mix), *verdict.reasons, *held)
+    return replace(verdict, capacity=measured.capacity, reasons=reasons)
 
 
 def _unmoved(model: StepModel, arm: str, baseline: str, acceptance_length: float, mix: Mix | None) -> bool:

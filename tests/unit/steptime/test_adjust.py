@@ -69,6 +69,15 @@ def test_near_ties_stay_what_the_sweep_called_them() -> None:
     assert not changed
 
 
+def test_what_admission_held_back_in_the_sweep_is_said_of_the_moved_answer_too() -> None:
+    found = answer(h200_cells())
+    now = adjusted(found, "k3", acceptance_length=3.0, mix=None)
+    assert now.crossover is not None
+    assert now.crossover > 200, "beyond the last rung that admission left alone"
+    assert "admission_limited" in [reason.code for reason in found.arms["k3"].reasons]
+    assert "admission_limited" in [reason.code for reason in now.reasons]
+
+
 def test_points_that_the_band_has_between_rungs_are_not_taken_for_rungs() -> None:
     gain = {1: 1.5, 4: 1.4, 16: 1.25, 64: 1.03, 256: 1.02}
     off = {c.rung: c.output_tok_s or 0 for c in formula_cells({"off": (0, 1.0)}, ladder=tuple(gain))}
