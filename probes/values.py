@@ -300,7 +300,7 @@ class BandPoint:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """An arm's highest sustained running and tok/s, and what ended the climb."""
+    """An arm's highest sustained running batch and tok/s, both of one engine, and what ended the climb."""
 
     running: float
     tok_s: float

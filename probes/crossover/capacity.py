@@ -20,7 +20,7 @@ QUEUEING_SHARE = 0.10
 
 
 def capacity_of(points: Sequence[CurvePoint]) -> Capacity | None:
-    """The highest running batch and tok/s (both means of a rung) below the first limited rung, and what limits it.
+    """One engine's highest running batch and tok/s (means of a rung) below the first limited rung, and what limits it.
 
     Where every rung is limited, the best of them is what the arm can sustain.
     """
@@ -32,7 +32,7 @@ def capacity_of(points: Sequence[CurvePoint]) -> Capacity | None:
     sustained = rungs[:first] or rungs
     return Capacity(
         running=max(fmean(p.running for p in rung if p.running is not None) for rung in sustained),
-        tok_s=max(fmean(p.output_tok_s for p in rung) for rung in sustained),
+        tok_s=max(fmean(p.output_tok_s / p.engines for p in rung) for rung in sustained),
         limited_by=next((limit for limit in limits if limit is not None), TOP_OF_LADDER),
     )
 

@@ -103,6 +103,13 @@ def test_capacity_without_a_limit_is_the_top_of_the_ladder() -> None:
     assert verdict.capacity == Capacity(32, 3100, "top_of_ladder")
 
 
+def test_capacity_is_of_one_engine_in_requests_and_in_tokens() -> None:
+    """The running batch is polled per engine; beside it, the output of all of them would flatter each."""
+    one = climb("k3", 3100, kv_at_top=0.6, running_at_top=32, limited=False)
+    four = [replace(p, engines=4, output_tok_s=4 * p.output_tok_s) for p in one]
+    assert judged(four).capacity == judged(one).capacity
+
+
 def test_capacity_is_unknown_where_nobody_polled_the_running_batch() -> None:
     points = [CurvePoint(arm, x, 100 * x, 0) for arm in ("off", "k3") for x in (1.0, 8.0)]
     assert estimate(points, baseline="off", axis=Axis.CLIENTS).arms["k3"].capacity is None
