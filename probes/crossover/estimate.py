@@ -108,7 +108,7 @@ def _notes(curve: Curve, points: Sequence[CurvePoint], verdict: ArmVerdict) -> l
         notes.append(Reason("noisy", text))
     edge = curve.limited_above
     if edge is not None and verdict.speedup and verdict.speedup[-1].concurrency > edge:
-        text = f"Above {edge:.3g} {curve.arm} is held back by admission: waiting, preemption or KV space."
+        text = f"On the rungs above {edge:.3g} {curve.arm} was held back by admission: waiting, preemption or KV space."
         notes.append(Reason(ADMISSION_LIMITED, text))
     unusable = sum(not usable(p) for p in points)
     if unusable:

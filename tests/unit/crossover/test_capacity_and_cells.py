@@ -123,7 +123,8 @@ def test_a_loss_by_admission_alone_is_a_crossover_and_says_so() -> None:
     assert verdict.verdict is Verdict.CROSSES
     assert verdict.crossover is not None
     assert 16 < verdict.crossover < 32
-    assert "admission_limited" in [reason.code for reason in verdict.reasons]
+    (held,) = [reason.text for reason in verdict.reasons if reason.code == "admission_limited"]
+    assert held.startswith("On the rungs above 16 k3 "), "where between 16 and the next rung it began, nobody saw"
 
 
 def test_limited_points_do_not_bend_the_curve_where_free_ones_reach() -> None:
