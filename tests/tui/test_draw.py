@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from monitor.tui.draw import endpoint as endpoint_screen
 from monitor.tui.draw import fleet, frame, sweep
 from monitor.tui.draw.columns import COLUMNS, chosen
+from monitor.tui.draw.helptext import sweep_question
 from monitor.tui.lines import as_text
 from monitor.tui.view import View, settled
 from monitor.values import Snapshot
@@ -149,3 +150,14 @@ def test_the_header_never_loses_the_alert_and_the_clock() -> None:
         assert "03:12:45Z 42s old" in text
         assert cell_len(text) <= width
     assert firing().at_s == NOW
+
+
+def test_what_a_sweep_will_do_is_told_by_one_that_ran_here_and_not_by_imported_results() -> None:
+    ran = replace(measured_sweep(), plan={**measured_sweep().plan, "restarts": 4})
+    taken = replace(measured_sweep(), id=43, trigger="import", plan={"files": {}, "measured_with": {}})
+    scene = firing()
+    view = settled(View(replace(scene, sweeps=(taken, ran)), tab="sweep"))
+    text = " ".join(sweep_question(view))
+    assert f"Sweep {ran.id} took" in text
+    assert "It restarts the server into each arm and back" in text
+    assert "is not known here" in " ".join(sweep_question(settled(View(replace(scene, sweeps=(taken,)), tab="sweep"))))

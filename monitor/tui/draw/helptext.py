@@ -55,7 +55,8 @@ def sweep_question(view: View) -> tuple[str, ...]:
     """What a sweep will do to production, as far as the last one tells."""
     pool = view.pool
     servers = ", ".join(status.name for status in view.snapshot.endpoints if status.pool == pool) or pool
-    last = next((sweep for sweep in view.snapshot.sweeps if sweep.pool == pool and sweep.outcome == "measured"), None)
+    ran = (s for s in view.snapshot.sweeps if s.pool == pool and s.outcome == "measured" and s.trigger != "import")
+    last = next(ran, None)
     size = _size(last.plan) if last is not None else ""
     restarts = last is not None and bool(last.plan.get("restarts"))
     took = (
