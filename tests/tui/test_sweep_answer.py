@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from monitor.tui.draw.sweep_answer import answer, best_text
 from monitor.tui.lines import as_text
-from probes.values import BestRange, Reason, Schedule, ScheduleStep
+from probes.values import Axis, BestRange, Reason, Schedule, ScheduleStep
 from tests.support.scene_sweeps import measured_sweep, result
 
 STEPS = (ScheduleStep(1, 54, 5, "k5"), ScheduleStep(55, 196, 1, "k1"), ScheduleStep(197, 246, 0, "off"))
@@ -36,6 +36,19 @@ def test_ranges_of_one_arm_are_one_and_ties_are_told_from_leads() -> None:
 def test_latency_of_the_compared_arm_is_beside_its_verdict() -> None:
     text = " ".join(rows(None))
     assert "k3 TPOT p50 better to 25 [21–30]; TTFT p99 worse from 8" in text
+
+
+def test_results_by_clients_say_so() -> None:
+    sweep = measured_sweep()
+    by_clients = replace(sweep, result=replace(result(), axis=Axis.CLIENTS))
+    assert "] clients" in as_text(answer(by_clients, 200))
+    assert "per engine" not in as_text(answer(by_clients, 200))
+
+
+def test_reasons_in_one_sentence_keep_no_full_stops() -> None:
+    k3 = replace(result().arms["k3"], reasons=(Reason("a", "One thing."), Reason("b", "Another.")))
+    text = as_text(answer(replace(measured_sweep(), result=replace(result(), arms={"k3": k3})), 200))
+    assert "(One thing; Another)" in text
 
 
 def test_a_schedule_is_never_shown_without_whether_it_was_measured() -> None:

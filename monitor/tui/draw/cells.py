@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
+from monitor.answer_words import joined
 from monitor.tui import format as fmt
 from monitor.tui.lines import Line, Span, clip, fit, line, pad, paragraph
 from monitor.values import SweepRecord
@@ -123,7 +124,7 @@ def void_reasons(cells: tuple[Cell, ...], width: int) -> list[Line]:
     rows: list[Line] = []
     for cell in cells:
         if not cell.valid:
-            why = "; ".join(reason.text for reason in cell.void)
+            why = joined(reason.text for reason in cell.void)
             rows += paragraph(
                 f"void: {cell.arm} @ {cell.rung} clients, repeat {cell.repeat + 1}: {why}",
                 width,

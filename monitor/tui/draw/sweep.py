@@ -165,8 +165,9 @@ def _in_force(view: View, shown: SweepRecord, width: int) -> list[Line]:
     if not before or before[0].result is None:
         return []
     last = before[0]
-    spec = [(name, verdict) for name, verdict in before[0].result.arms.items() if name != last.baseline]
-    answers = "; ".join(f"{name} {verdict_text(verdict)}" for name, verdict in spec)
+    found = before[0].result
+    spec = [(name, verdict) for name, verdict in found.arms.items() if name != last.baseline]
+    answers = "; ".join(f"{name} {verdict_text(verdict, found.axis)}" for name, verdict in spec)
     return paragraph(f"in force, from sweep {last.id}: {answers}", width, role="label", indent=" ", limit=2)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from monitor.answer_words import METRICS, SAID
+from monitor.answer_words import METRICS, SAID, joined
 from monitor.tui import format as fmt
 from monitor.tui.lines import Line, paragraph
 from monitor.values import SweepRecord
-from probes.values import ArmVerdict, BestRange, Schedule, Verdict
+from probes.values import ArmVerdict, Axis, BestRange, Schedule, Verdict
 
 
 def answer(sweep: SweepRecord, width: int) -> list[Line]:
@@ -39,12 +39,13 @@ def compared(sweep: SweepRecord) -> ArmVerdict | None:
     return next(iter(spec.values()), None)
 
 
-def verdict_text(verdict: ArmVerdict) -> str:
-    """One arm's answer as a sentence."""
+def verdict_text(verdict: ArmVerdict, axis: Axis) -> str:
+    """One arm's answer as a sentence; imported results may be by clients."""
+    unit = "clients" if axis is Axis.CLIENTS else "requests per engine"
     top = max((point.concurrency for point in verdict.speedup), default=None)
     to = "" if top is None else f" up to {fmt.edge(top)}, the highest measured"
     return {
-        Verdict.CROSSES: f"pays below {fmt.interval(verdict.crossover, verdict.low, verdict.high)} requests per engine",
+        Verdict.CROSSES: f"pays below {fmt.interval(verdict.crossover, verdict.low, verdict.high)} {unit}",
         Verdict.ALWAYS_FASTER: f"always faster{to}",
         Verdict.NEVER_FASTER: f"never faster{to}",
         Verdict.UNCLEAR: "unclear: the difference drowns in the noise",
@@ -68,8 +69,8 @@ def _verdicts(sweep: SweepRecord, width: int) -> list[Line]:
     limit = 2 if len(spec) == 1 else 1
     rows: list[Line] = []
     for name, verdict in spec:
-        why = "; ".join(reason.text for reason in verdict.reasons if reason.code not in SAID)
-        text = f"{name}: {verdict_text(verdict)}" + (f" ({why})" if why else "")
+        why = joined(reason.text for reason in verdict.reasons if reason.code not in SAID)
+        text = f"{name}: {verdict_text(verdict, sweep.result.axis)}" + (f" ({why})" if why else "")
         rows += paragraph(text, width, role="strong", indent=" ", limit=limit)
     return rows
 
