@@ -68,11 +68,11 @@ def against_static(arm: str, curves: Mapping[str, Curve], best: Sequence[BestRan
     lost = [_span(one) for one, reason in seen if reason.code == LOSES]
     reasons = [reason for _, reason in seen]
     if lost:
-        where = "at every load" if len(lost) == len(seen) else f"from {' and from '.join(lost)}"
+        where = "in every range compared" if len(lost) == len(seen) else f"from {' and from '.join(lost)}"
         text = f"{arm} changes its draft length with the load, and it loses to the best arm of fixed length {where}."
         return [Reason("schedule_lost", text), *reasons]
     if reasons:
-        text = f"{arm} changes its draft length with the load, and is nowhere slower than the best arm of fixed length."
+        text = f"{arm} changes its draft length with the load; no loss to the best arm of fixed length is beyond the noise."
         return [Reason("schedule_holds", text), *reasons]
     return []
 

@@ -151,6 +151,28 @@ def test_an_arm_that_ran_these_very_steps_has_measured_them_and_a_loss_is_said_p
     assert all(f"than {arm}" in told or f"even with {arm}" in told for arm in ("off", "k1", "k5"))
 
 
+BEST = (1.6, 1.6, 1.6, 1.5, 1.2, 1.15, 1.1, 1.0)
+"""The best static arm per rung."""
+
+
+def test_a_loss_inside_the_noise_is_not_called_none() -> None:
+    """5% behind everywhere does not clear the noise, and the ranges say that it reads slower."""
+    found = answer([*OFF, *K1, *K5, *dsd(tuple(0.95 * s for s in BEST))], {**ARM_K, "dsd": 5})
+    assert found.schedule is not None
+    first, *ranges = (r for r in found.schedule.reasons if r.code in {"schedule_holds", "schedule_even"})
+    assert any("5% slower than" in r.text for r in ranges)
+    assert "nowhere slower" not in first.text
+    assert "beyond the noise" in first.text
+
+
+def test_a_loss_in_a_part_of_every_range_is_not_called_a_loss_at_every_load() -> None:
+    found = answer([*OFF, *K1, *K5, *dsd(tuple(0.94 * s for s in BEST))], {**ARM_K, "dsd": 5})
+    assert found.schedule is not None
+    first, *ranges = (r for r in found.schedule.reasons if r.code in {"schedule_lost", "schedule_loses"})
+    assert any("faster to" in r.text.split(",")[0] for r in ranges), "faster than the range's arm at one of its ends"
+    assert "at every load" not in first.text
+
+
 def test_static_arms_alone_make_the_schedule_even_where_the_dynamic_one_is_fastest() -> None:
     fast = tuple(1.05 * s for s in (1.6, 1.6, 1.6, 1.5, 1.25, 1.15, 1.1, 1.0))
     found = answer([*OFF, *K1, *K5, *dsd(fast)], {**ARM_K, "dsd": 5})
