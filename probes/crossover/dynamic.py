@@ -72,7 +72,8 @@ def against_static(arm: str, curves: Mapping[str, Curve], best: Sequence[BestRan
         text = f"{arm} changes its draft length with the load, and it loses to the best arm of fixed length {where}."
         return [Reason("schedule_lost", text), *reasons]
     if reasons:
-        text = f"{arm} changes its draft length with the load; no loss to the best arm of fixed length is beyond the noise."
+        text = f"{arm} changes its draft length with the load, and nowhere loses to the best arm of fixed length "
+        text += "beyond the noise."
         return [Reason("schedule_holds", text), *reasons]
     return []
 
