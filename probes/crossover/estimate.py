@@ -83,7 +83,8 @@ def _verdict(arm: str, baseline: str, by_arm: dict[str, list[CurvePoint]], curve
     for name in (baseline, arm):
         if name not in curves:
             text = f"{name} was measured on fewer than two rungs; a curve needs at least two."
-            return _insufficient(arm, "too_few_rungs", text)
+            short = _insufficient(arm, "too_few_rungs", text)
+            return replace(short, reasons=(*short.reasons, *_left_out(name, by_arm[name])))
     curve, base = curves[arm], curves[baseline]
     ratio = ratio_of(curve, base)
     if ratio is None:
@@ -110,8 +111,12 @@ def _notes(curve: Curve, points: Sequence[CurvePoint], verdict: ArmVerdict) -> l
     if edge is not None and verdict.speedup and verdict.speedup[-1].concurrency > edge:
         text = f"On the rungs above {edge:.3g} {curve.arm} was held back by admission: waiting, preemption or KV space."
         notes.append(Reason(ADMISSION_LIMITED, text))
+    return notes + _left_out(curve.arm, points)
+
+
+def _left_out(arm: str, points: Sequence[CurvePoint]) -> list[Reason]:
     unusable = sum(not usable(p) for p in points)
-    if unusable:
-        text = f"{unusable} measurements of {curve.arm} were left out: concurrency or tok/s is not positive."
-        notes.append(Reason("unusable_points", text))
-    return notes
+    if not unusable:
+        return []
+    text = f"{unusable} measurements of {arm} were left out: concurrency or tok/s is not a positive number."
+    return [Reason("unusable_points", text)]

@@ -62,6 +62,14 @@ def test_a_band_too_wide_for_a_float_is_still_a_number() -> None:
     assert all(0 < point.low < point.ratio < point.high < math.inf for point in verdict.speedup)
 
 
+def test_an_arm_of_which_nothing_is_usable_was_not_measured_on_too_few_rungs_alone() -> None:
+    points = [CurvePoint("off", x, 100 * x, 0) for x in (1.0, 4.0, 16.0)]
+    points += [CurvePoint("k3", x, math.nan, 0) for x in (1.0, 4.0)] + [CurvePoint("k3", 16.0, 900.0, 0)]
+    verdict = estimate(points, baseline="off", axis=Axis.CLIENTS).arms["k3"]
+    assert verdict.verdict is Verdict.INSUFFICIENT
+    assert "2 measurements of k3 were left out" in " ".join(reason.text for reason in verdict.reasons)
+
+
 def test_repeats_without_numbers_are_still_repeats() -> None:
     def arm(name: str, ratio: float, numbers: tuple[int, int]) -> list[CurvePoint]:
         return [
