@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from probes.crossover import cells_to_points, estimate
 from probes.crossover.capacity import capacity_of
+from probes.sweep.judge_front_end import with_front_end
 from probes.sweep.plan import SweepPlan
 from probes.sweep.refine import between_runs_share, is_dominated, refined, too_wide, width_octaves
 from probes.values import ArmVerdict, Axis, Capacity, Cell, Crossover, Reason
@@ -53,7 +54,7 @@ def with_refining(plan: SweepPlan, found: Crossover, cells: Sequence[Cell], refi
         name: replace(verdict, reasons=(*verdict.reasons, *_reasons(plan, verdict, cells, refining)))
         for name, verdict in found.arms.items()
     }
-    return replace(found, arms=arms)
+    return with_front_end(replace(found, arms=arms), cells)
 
 
 def _reasons(plan: SweepPlan, verdict: ArmVerdict, cells: Sequence[Cell], refining: Refining) -> list[Reason]:

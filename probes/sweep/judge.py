@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from probes.sweep import judge_client, judge_limits, judge_notes, judge_server, judge_steady
 from probes.sweep.evidence import Evidence
+from probes.sweep.judge_front_end import front_end
 from probes.sweep.verify import arm_reasons
 from probes.values import Cell, Reason
 
@@ -47,6 +48,7 @@ _NOTES: tuple[Check, ...] = (
     judge_steady.ramp_cut,
     judge_steady.drifting,
     judge_notes.remarks,
+    front_end,
     judge_notes.restarted_before,
     judge_notes.capped,
     judge_notes.baseline_degraded,

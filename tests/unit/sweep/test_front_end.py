@@ -1,0 +1,71 @@
+"""A front end that holds requests back is said, in the cell and in the answer; long prompts are not taken for one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monitor.store.codec import from_text
+from probes.crossover import cells_to_points, estimate
+from probes.sweep.assemble import assemble
+from probes.sweep.judge_front_end import FRONT_END, outside_share, with_front_end
+from probes.values import Axis, Cell, Crossover, Reason
+from tests.support.evidence import evidence, with_pages
+
+STREAMING = Path(__file__).parents[2] / "data" / "h200" / "streaming"
+
+
+def cells(name: str) -> list[Cell]:
+    document: Mapping[str, Any] = json.loads((STREAMING / f"{name}.json").read_text())
+    return [from_text(Cell, json.dumps(cell)) for cell in document["cells"]]
+
+
+def held_back(name: str) -> set[tuple[str, int]]:
+    return {(cell.arm, cell.rung) for cell in cells(name) if outside_share(cell) is not None}
+
+
+def test_the_one_api_server_of_a_real_vllm_is_seen_where_it_was_full() -> None:
+    assert held_back("static") == {("off", 192), ("off", 256)}
+
+
+def test_the_same_on_the_other_gpu_at_temperature_0() -> None:
+    assert held_back("temperature-0") == {("off", 192)}
+
+
+def test_prompts_that_take_several_steps_are_not_a_front_end() -> None:
+    assert not {(arm, rung) for arm, rung in held_back("second-mix") if rung < 96}
+
+
+def test_one_client_between_two_requests_is_not_a_front_end() -> None:
+    assert all(rung > 1 for name in ("static", "second-mix") for _, rung in held_back(name))
+
+
+def answer(*, noted: bool) -> Crossover:
+    found = [
+        replace(cell, notes=(*cell.notes, Reason(FRONT_END, "in front")))
+        if noted and outside_share(cell) is not None
+        else cell
+        for cell in cells("static")
+    ]
+    whole = estimate(cells_to_points(found), baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE)
+    return with_front_end(whole, found)
+
+
+def test_the_answer_says_from_where_the_baseline_was_held_back() -> None:
+    said = {arm: [r.text for r in v.reasons if r.code == FRONT_END] for arm, v in answer(noted=True).arms.items()}
+    assert all(len(texts) == 1 and "off from 256 concurrent" in texts[0] for texts in said.values())
+
+
+def test_an_answer_without_such_cells_says_nothing_of_it() -> None:
+    assert not [r for v in answer(noted=False).arms.values() for r in v.reasons if r.code == FRONT_END]
+
+
+@pytest.mark.parametrize("running", [4.0, 3.9])
+def test_a_sound_cell_carries_no_such_note(running: float) -> None:
+    cell = assemble(with_pages(evidence(), running=running))
+    assert FRONT_END not in [note.code for note in cell.notes]
