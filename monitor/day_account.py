@@ -16,10 +16,10 @@ from monitor.day_arms import with_arms
 from monitor.live_arm import find_live_arm
 from monitor.moved_curves import moved_result
 from monitor.values import AsOfNow, CrossoverNow, LiveVerdict, Span, StoredCrossover
-from monitor.verdict_now import place
+from monitor.verdict_now import BY_CLIENTS, place
 from probes.crossover.arrival import ALONE
 from probes.crossover.estimate import speedup_at
-from probes.values import ArmVerdict, BandPoint, Crossover, Verdict
+from probes.values import ArmVerdict, Axis, BandPoint, Crossover, Verdict
 
 IDLE = 0.01
 """Requests in the system, as a mean, under which nobody was served."""
@@ -64,9 +64,10 @@ def day_account(
         notes += [
             f"{arm}: left out, nothing tells what its acceptance was" for arm in swept.arms if arm not in as_of.arms
         ]
-    judged = [_judge(m, stored, declared, server_changes, moved) for m in minutes if not m.swept]
+    by_time = _by_time(minutes)
+    judged = [_judge(m, stored, declared, server_changes, moved, len(by_time[m.at_s])) for m in minutes if not m.swept]
     engines = len({m.engine for m in minutes})
-    missing_s = max(0.0, (until_s - since_s) * engines - sum(m.seconds for m in minutes))
+    missing_s = _missing_s(by_time, until_s - since_s)
     total_s = sum(j.minute.seconds for j in judged) + missing_s
     why: dict[str, float] = defaultdict(float)
     for one in judged:
@@ -113,6 +114,7 @@ def _judge(
     declared: str | None,
     changes: Sequence[tuple[float, str]],
     moved: bool,
+    engines: int,
 ) -> _Judged:
     shown = next((fingerprint for since_s, fingerprint in reversed(changes) if since_s <= minute.at_s), None)
     if minute.concurrency is None:
@@ -123,6 +125,8 @@ def _judge(
         return _Judged(
             minute, LiveVerdict.UNKNOWN, f"the server was not what sweep {stored.sweep_id} measured", None, None
         )
+    if stored.result.axis is Axis.CLIENTS and engines > 1:
+        return _Judged(minute, LiveVerdict.UNKNOWN, BY_CLIENTS, None, None)
     arm = find_live_arm(declared, stored, minute)
     if arm.name is None:
         return _Judged(minute, LiveVerdict.UNKNOWN, arm.reason, None, None)
@@ -136,6 +140,24 @@ def _judge(
     placed, reason = place(minute.concurrency, _as_now(verdict, stored), moved=moved)
     speedup = _speedup(verdict, minute.concurrency) if arm.name == watched else None
     return _Judged(minute, placed, reason, arm.name, speedup)
+
+
+def _by_time(minutes: Sequence[EngineMinute]) -> Mapping[float, Mapping[str, float]]:
+    """Seconds by engine of every minute."""
+    held: dict[float, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for minute in minutes:
+        held[minute.at_s][minute.engine] += minute.seconds
+    return held
+
+
+def _missing_s(by_time: Mapping[float, Mapping[str, float]], span_s: float) -> float:
+    """Engine time in which no page could be read, at as many engines as there were otherwise.
+
+    An engine that the page does not have (before or after a restart with another number of them) misses nothing.
+    """
+    seen_s = sum(max(own.values()) for own in by_time.values())
+    engines = sum(sum(own.values()) for own in by_time.values()) / seen_s if seen_s else 0.0
+    return max(0.0, span_s - seen_s) * engines
 
 
 def _watched(found: Crossover, declared: str | None) -> str | None:

@@ -14,7 +14,7 @@ from monitor.cost import with_cost
 from monitor.live_arm import LiveArm, find_live_arm
 from monitor.live_window import LiveWindow, live_window
 from monitor.values import AsOfNow, CrossoverNow, EndpointStatus, LiveMix, StoredCrossover, StoredReading
-from monitor.verdict_now import contradicted, rule_applies, verdict_of, withdrawal
+from monitor.verdict_now import BY_CLIENTS, contradicted, rule_applies, verdict_of, withdrawal
 from probes.crossover import speedup_at
 from probes.values import ArmVerdict, Axis, BandPoint, Identity, State, Verdict
 
@@ -201,7 +201,7 @@ def _barrier(
     if crossover.expired:
         return f"the crossover is {crossover.age_s / 86400:.1f} d old and has expired; sweep again"
     if stored.result.axis is Axis.CLIENTS and len(window.engines) != 1:
-        return "the result is by clients, not per engine, and this endpoint has several engines"
+        return BY_CLIENTS
     if window.concurrency is None:
         return window.reason
     return None

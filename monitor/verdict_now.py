@@ -11,6 +11,8 @@ from monitor.values import AsOfNow, CrossoverNow, LiveVerdict
 from probes.crossover import speedup_at
 from probes.values import ArmVerdict, BandPoint, Verdict
 
+BY_CLIENTS = "the result is by clients, not per engine, and this endpoint has several engines"
+
 
 def withdrawal(now: AsOfNow | None) -> str | None:
     """Why no sweep speaks for the traffic of now, where none does."""

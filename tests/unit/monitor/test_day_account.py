@@ -17,7 +17,7 @@ from monitor.day_account import NO_READING, day_account
 from monitor.live_window import live_window
 from monitor.report.account_text import account_lines
 from monitor.values import StoredCrossover
-from probes.values import BestRange, CurveSample
+from probes.values import Axis, BestRange, CurveSample
 from tests.support.drift import live_minute, stored_h200
 from tests.support.readings import crossing, stored
 
@@ -208,6 +208,25 @@ def test_engines_are_judged_one_by_one() -> None:
     assert (seen.above.share, seen.below.share) == (0.5, 0.5)
 
 
+def test_an_engine_that_came_with_a_restart_was_not_missing_before() -> None:
+    seen = account(a_minute(0, 8.0), a_minute(1, 8.0), a_minute(1, 32.0, engine="1"))
+    assert seen.unknown_why == ()
+    assert [seen.above.seconds, seen.below.seconds] == [60.0, 120.0]
+    hole = account(a_minute(0, 8.0), a_minute(0, 8.0, engine="1"), until_s=90.0)
+    assert hole.unknown_why == ((NO_READING, 60.0),)
+
+
+def test_results_by_clients_say_nothing_of_one_of_several_engines() -> None:
+    held = measured()
+    held = replace(held, result=replace(held.result, axis=Axis.CLIENTS))
+    alone = account(a_minute(0, 32.0), held=held)
+    assert alone.above.share == 1.0
+    several = account(a_minute(0, 32.0), a_minute(0, 8.0, engine="1"), held=held)
+    assert several.unknown.share == 1.0
+    assert "by clients, not per engine" in several.unknown_why[0][0]
+    assert several.arms == ()
+
+
 def test_acceptance_of_the_day_stands_beside_the_sweeps() -> None:
     seen = account(a_minute(0, 8.0), a_minute(1, 8.0, drafts=3000.0, accepted=3600.0))
     assert seen.acceptance_length == pytest.approx(1 + 5200 / 4000)
@@ -288,6 +307,7 @@ def test_whatever_was_stored_every_second_is_somewhere_and_words_are_found(
     seen = day_account(minutes, measured(), declared, 0.0, 86_400.0)
     assert seen is not None
     parts = (seen.above, seen.inside, seen.below, seen.idle, seen.unknown)
-    total_s = seen.engines * 86_400.0
-    assert sum(part.seconds for part in parts) + seen.swept_s == pytest.approx(total_s)
+    total_s = sum(part.seconds for part in parts) + seen.swept_s
+    assert 86_400.0 * 0.999 <= total_s <= 86_400.0 * seen.engines * 1.001
+    assert sum(part.share for part in parts) == pytest.approx(1.0)
     assert account_lines(seen)
