@@ -42,7 +42,9 @@ def _published() -> None:
             reading += f" in {table.between[0]:g} to {table.between[1]:g}"
         row([table.id, answer(verdict), f"{reading}: {table.why}", "yes" if agrees(table, verdict) else "no"])
     say()
-    say(f"{sum(agrees(table, judged(table.points)) for table in tables)} of {len(tables)} agree.")
+    read = [table for table in tables if table.verdict is not None]
+    told = f"{sum(agrees(table, judged(table.points)) for table in read)} of {len(read)} agree"
+    say(f"{told}; {len(tables) - len(read)} that a person leaves open agree with anything.")
     say()
 
 
