@@ -2,7 +2,7 @@
 
 Run from the repository root: `.venv/bin/python -m benchmarks.eval_moved SWEPT NOW [--arm NAME=NAME]`. Files are those
 of `specwatch sweep --out`, or cells as in `tests/data/h200/*.jsonl`. `--arm k3=k3poor` says that the second file calls
-an arm by another name. It changes no file.
+an arm by another name; the one that has that name there is left out. It changes no file.
 """
 
 from __future__ import annotations
@@ -104,7 +104,12 @@ def main() -> None:
     parser.add_argument("--arm", action="append", default=[], metavar="NAME=NAME", help="first file's name=second's")
     arguments = parser.parse_args()
     names = {new: old for old, new in (pair.split("=", 1) for pair in arguments.arm)}
-    now = [replace(cell, arm=names.get(cell.arm, cell.arm)) for cell in cells_of(arguments.now)]
+    taken = set(names.values())
+    now = [
+        replace(cell, arm=names.get(cell.arm, cell.arm))
+        for cell in cells_of(arguments.now)
+        if cell.arm in names or cell.arm not in taken
+    ]
     sys.stdout.write("\n".join(table(answer(cells_of(arguments.swept)), answer(now))) + "\n")
 
 
