@@ -5,7 +5,6 @@ Only changes leave this file: levels come from what was measured, so that an err
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,33 +47,24 @@ def speedup_shift(
     model knows one of the arms not.
     """
     swept, base = model.arms[arm], model.arms[baseline]
-    covariance = np.array(model.covariance)
+    nudged, covariance = _nudged(model), np.array(model.covariance)
+    shape = np.broadcast_shapes(concurrency.shape, acceptance_length.shape)
+    then, base_acceptance = np.array(swept.acceptance_length), np.array(base.acceptance_length)
 
-    def ratio(log_values: Floats) -> Floats:
-        return _log_tok_s(log_values, concurrency, swept, acceptance_length, mix) - _log_tok_s(
-            log_values, concurrency, base, np.array(base.acceptance_length), mix
-        )
+    def made(traffic: ArmTraffic, length: Floats, now: Mix | None) -> Floats:
+        return _log_tok_s(nudged, concurrency, traffic, length, now)
 
-    def measured(log_values: Floats, now: Mix | None) -> Floats:
-        return _log_tok_s(log_values, concurrency, swept, np.array(swept.acceptance_length), now) - _log_tok_s(
-            log_values, concurrency, base, np.array(base.acceptance_length), now
-        )
-
-    at = np.log(np.array(model.values))
-    value = ratio(at) - measured(at, None)
-    sd = _propagated(lambda v: ratio(v) - measured(v, None), at, covariance)
+    arm_then, base_then = made(swept, then, None), made(base, base_acceptance, None)
+    base_now = base_then if mix is None else made(base, base_acceptance, mix)
+    change = (made(swept, acceptance_length, mix) - base_now) - (arm_then - base_then)
+    value, sd = _at(change, shape), _sd(change, covariance, shape)
     form = ACCEPTANCE_ERROR * np.abs(np.log(acceptance_length / swept.acceptance_length))
     if mix is None:
         return Shift(value, np.hypot(sd, form), np.zeros_like(value))
-
-    def by_mix(log_values: Floats) -> Floats:
-        return measured(log_values, mix) - measured(log_values, None)
-
-    base_acceptance = np.array(base.acceptance_length)
-    level = _log_tok_s(at, concurrency, base, base_acceptance, mix)
-    level = level - _log_tok_s(at, concurrency, base, base_acceptance, None)
-    mix_form = _mix_form(model, mix, MIX_ERROR * by_mix(at), MIX_LEVEL_ERROR * level)
-    mix_sd = np.hypot(_propagated(by_mix, at, covariance), mix_form)
+    by_mix = (made(swept, then, mix) - base_now) - (arm_then - base_then)
+    level = _at(base_now - base_then, shape)
+    mix_form = _mix_form(model, mix, MIX_ERROR * _at(by_mix, shape), MIX_LEVEL_ERROR * level)
+    mix_sd = np.hypot(_sd(by_mix, covariance, shape), mix_form)
     return Shift(value, np.sqrt(sd**2 + form**2 + mix_form**2), mix_sd)
 
 
@@ -101,17 +91,14 @@ def output_shift(
     then = np.array(swept.acceptance_length)
     now = then if acceptance_length is None else np.array(acceptance_length)
 
-    def change(log_values: Floats) -> Floats:
-        moved = _log_tok_s(log_values, concurrency, swept, now, mix)
-        return np.asarray(moved - _log_tok_s(log_values, concurrency, swept, then, None))
-
-    at = np.log(np.array(model.values))
-    value = change(at)
+    nudged, shape = _nudged(model), concurrency.shape
+    measured = _log_tok_s(nudged, concurrency, swept, then, None)
+    change = _log_tok_s(nudged, concurrency, swept, now, mix) - measured
     form = ACCEPTANCE_ERROR * np.abs(np.log(now / then))
     if mix is not None:
-        by_mix = _log_tok_s(at, concurrency, swept, then, mix) - _log_tok_s(at, concurrency, swept, then, None)
+        by_mix = _at(_log_tok_s(nudged, concurrency, swept, then, mix) - measured, shape)
         form = np.hypot(form, _mix_form(model, mix, MIX_ERROR * by_mix, np.zeros_like(by_mix)))
-    return value, np.hypot(_propagated(change, at, np.array(model.covariance)), form)
+    return _at(change, shape), np.hypot(_sd(change, np.array(model.covariance), shape), form)
 
 
 def _mix_form(model: StepModel, mix: Mix, of_change: Floats, of_level: Floats) -> Floats:
@@ -135,10 +122,24 @@ def _log_tok_s(
     return np.asarray(np.log(output_tok_s(log_values, load)), dtype=np.float64)
 
 
-def _propagated(of: Callable[[Floats], Floats], at: Floats, covariance: Floats) -> Floats:
-    """1 sd of `of` from the parameters' covariance, all of them nudged in one evaluation."""
-    steps = NUDGE * np.eye(at.size, at.size + 1, k=1)
-    found = of((at[:, None] + steps)[:, :, None])
-    slopes = (found[1:] - found[0]) / NUDGE
+def _nudged(model: StepModel) -> Floats:
+    """The parameters' logs as they are and with each of them nudged, so that one evaluation gives value and slopes."""
+    at = np.log(np.array(model.values))
+    return np.asarray((at[:, None] + NUDGE * np.eye(at.size, at.size + 1, k=1))[:, :, None])
+
+
+def _at(nudged: Floats, shape: tuple[int, ...]) -> Floats:
+    """The value itself."""
+    return _shaped(nudged[0], shape)
+
+
+def _sd(nudged: Floats, covariance: Floats, shape: tuple[int, ...]) -> Floats:
+    """1 sd of it from the parameters' covariance."""
+    slopes = (nudged[1:] - nudged[0]) / NUDGE
     variance = np.einsum("ip,ij,jp->p", slopes, covariance, slopes)
-    return np.asarray(np.sqrt(np.maximum(0.0, variance)), dtype=np.float64).reshape(of(at).shape)
+    return _shaped(np.asarray(np.sqrt(np.maximum(0.0, variance)), dtype=np.float64), shape)
+
+
+def _shaped(row: Floats, shape: tuple[int, ...]) -> Floats:
+    """One number stands for all; where all is one number there is no axis."""
+    return np.broadcast_to(row, shape) if shape else np.asarray(row[0])
