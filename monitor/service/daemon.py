@@ -24,7 +24,7 @@ from monitor.service.not_restored import tell_not_restored, unrestored
 from monitor.service.restoring import Restoring, restore_orphans
 from monitor.service.scheduled import ScheduledSweeps
 from monitor.service.scraping import ScrapeLoops
-from monitor.service.statuses import StoredReadings, all_statuses, fingerprint_of, sweep_on, sweeps_in_force
+from monitor.service.statuses import StoredReadings, each_status, fingerprint_of, sweep_on, sweeps_in_force
 from monitor.service.sweep_child import SweepChildren
 from monitor.store.db import Store
 from monitor.store.identities import save_identity
@@ -208,7 +208,11 @@ class Daemon:
         left = unrestored(self._config, self._store.path, watched=True, newest=self._newest)
         loudest = tell_not_restored(self._config, self._store, left, now_s)
         await self._flush()
-        statuses = all_statuses(self._config, self._store, StoredReadings(self._store), now_s)
+        statuses = []
+        for status in each_status(self._config, self._store, StoredReadings(self._store), now_s):
+            statuses.append(status)
+            # A scrape that comes back meanwhile gets its instant: fifty endpoints at once would hold the loop for long.
+            await asyncio.sleep(0)
         states = {**evaluate_alerts(self._config, self._store, statuses, now_s), **loudest}
         deliveries = recent_deliveries(self._store, 200)
         self._exporter.update(statuses, states, deliveries, now_s, [one.endpoint for one in left])

@@ -6,7 +6,7 @@ Two sources of readings: a store (daemon, viewers) and memory (`once`, which mus
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -118,32 +118,33 @@ def live_settings(config: Config) -> LiveSettings:
 
 def all_statuses(config: Config, store: Store | None, readings: Readings, now_s: float) -> tuple[EndpointStatus, ...]:
     """The status of every configured endpoint, in the file's order."""
+    return tuple(each_status(config, store, readings, now_s))
+
+
+def each_status(config: Config, store: Store | None, readings: Readings, now_s: float) -> Iterator[EndpointStatus]:
+    """The same one at a time: one takes up to tens of milliseconds, between which a loop can do its other work."""
     settings = live_settings(config)
     sweeps = sweeps_in_force(config, store, now_s) if store is not None else []
     ended = sweeps_since(store, now_s - MIX_SPAN_S) if store is not None else []
-    result: list[EndpointStatus] = []
     for endpoint in config.endpoint:
         pool = pool_of(endpoint)
         held = readings.window(endpoint.name, now_s - settings.live_window_s)
         identity, print_ = readings.identity(endpoint)
-        result.append(
-            endpoint_status(
-                EndpointInputs(
-                    name=endpoint.name,
-                    pool=pool,
-                    declared_live_arm=endpoint.probe.live_arm if endpoint.probe else pool_live_arm(config, pool),
-                    readings=held,
-                    identity=identity,
-                    fingerprint=print_,
-                    crossover=newest_crossover(store, pool, print_),
-                    sweep_id=sweep_on(config, endpoint, sweeps, now_s),
-                    mix=_mix(readings, endpoint.name, held, _own_since_s(config, endpoint, ended, now_s)),
-                ),
-                settings,
-                now_s,
-            )
+        yield endpoint_status(
+            EndpointInputs(
+                name=endpoint.name,
+                pool=pool,
+                declared_live_arm=endpoint.probe.live_arm if endpoint.probe else pool_live_arm(config, pool),
+                readings=held,
+                identity=identity,
+                fingerprint=print_,
+                crossover=newest_crossover(store, pool, print_),
+                sweep_id=sweep_on(config, endpoint, sweeps, now_s),
+                mix=_mix(readings, endpoint.name, held, _own_since_s(config, endpoint, ended, now_s)),
+            ),
+            settings,
+            now_s,
         )
-    return tuple(result)
 
 
 def _mix(readings: Readings, endpoint: str, held: Sequence[StoredReading], since_s: float) -> LiveMix | None:

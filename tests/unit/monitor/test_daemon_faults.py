@@ -75,3 +75,22 @@ async def test_a_server_that_is_not_restored_is_told_of_though_the_other_alerts_
             await seen(lambda: bool(recent_events(store, 1)))
         event = recent_events(store, 1)[0]
     assert (event.rule, event.kind, event.endpoint) == ("not_restored", "firing", "chat")
+
+
+async def test_other_work_gets_its_turn_between_two_endpoints(tmp_path: Path) -> None:
+    """Scrapes are timed on the same loop: an evaluation of fifty endpoints in one piece would date them late."""
+    names = [f"chat-{number}" for number in range(8)]
+    text = "".join(f'[[endpoint]]\nname = "{name}"\nurl = "http://127.0.0.1:9"\n' for name in names)
+    loaded, turns = sound(tmp_path, text), 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    with open_store(loaded.store_path) as store:
+        task = asyncio.ensure_future(others())
+        await Daemon(loaded, store)._evaluate()
+        task.cancel()
+    assert turns >= len(names)
