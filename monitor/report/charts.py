@@ -22,8 +22,7 @@ from probes.values import Axis, Crossover
 STEPS_S = (300, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800)
 MOST_TICKS = 9
 COLOURS = 6
-GAP_S = 90.0
-"""Minutes further apart than this are not joined."""
+MINUTE_S = 60.0
 
 
 def arm_class(found: Crossover, arm: str) -> str:
@@ -98,7 +97,7 @@ def load_chart(report: EndpointReport) -> str:
     if not loads:
         return ""
     first_s = min(at_s for at_s, _, _ in loads)
-    crossover = compared_in(report.status)
+    crossover = compared_in(report.status) if not report.not_compared else None
     edges = [edge for edge in (crossover.low, crossover.high) if edge is not None] if crossover is not None else []
     chart = Chart(
         times(first_s, report.at_s),
@@ -109,7 +108,7 @@ def load_chart(report: EndpointReport) -> str:
     if crossover is not None and edges:
         chart.shade(crossover.low, crossover.high, "cross", vertical=False)
         chart.rule(edges[-1], "edge", f"crossover {_interval(crossover)}", vertical=False)
-    for at_s, load, swept in _runs(loads):
+    for at_s, load, swept in _runs(loads, report.hole_s + MINUTE_S):
         chart.line(list(zip(at_s, load, strict=True)), "sweep" if swept else "load")
     return chart.svg("Load against the crossover", f"One point a minute. {_where(crossover)}")
 
@@ -134,11 +133,11 @@ def _busiest(minutes: Sequence[EngineMinute]) -> list[tuple[float, float, bool]]
     ]
 
 
-def _runs(loads: Sequence[tuple[float, float, bool]]) -> list[tuple[list[float], list[float], bool]]:
-    """Stretches without a gap and of one kind."""
+def _runs(loads: Sequence[tuple[float, float, bool]], gap_s: float) -> list[tuple[list[float], list[float], bool]]:
+    """Stretches of one kind; minutes further apart than `gap_s` are not joined."""
     runs: list[tuple[list[float], list[float], bool]] = []
     for at_s, load, swept in loads:
-        if not runs or at_s - runs[-1][0][-1] > GAP_S or runs[-1][2] != swept:
+        if not runs or at_s - runs[-1][0][-1] > gap_s or runs[-1][2] != swept:
             runs.append(([], [], swept))
         runs[-1][0].append(at_s)
         runs[-1][1].append(load)
@@ -147,7 +146,7 @@ def _runs(loads: Sequence[tuple[float, float, bool]]) -> list[tuple[list[float],
 
 def _where(crossover: CrossoverNow | None) -> str:
     if crossover is None or crossover.value is None:
-        return "No crossover is known."
+        return "No crossover to compare with."
     return f"{crossover.for_arm} crosses at {_interval(crossover)}."
 
 

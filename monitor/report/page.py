@@ -84,7 +84,7 @@ def _arms(report: EndpointReport, found: Crossover) -> str:
         (
             name,
             verdict_sentence(verdict, unit),
-            _now(verdict, report.status.concurrency),
+            "not compared" if report.not_compared else _now(verdict, report.status.concurrency),
             capacity_sentence(verdict.capacity).removeprefix("capacity: ")
             if verdict.capacity is not None
             else "unknown",
@@ -95,7 +95,9 @@ def _arms(report: EndpointReport, found: Crossover) -> str:
 
 
 def _now(verdict: ArmVerdict, concurrency: float | None) -> str:
-    point = speedup_at(verdict, concurrency) if concurrency else None
+    if not concurrency:
+        return "no load" if concurrency == 0 else "unknown"
+    point = speedup_at(verdict, concurrency)
     return f"{point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]" if point is not None else "not measured"
 
 

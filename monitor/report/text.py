@@ -8,9 +8,9 @@ from monitor.cost_text import cost_lines
 from monitor.report.account_text import account_lines
 from monitor.report.values import EndpointReport
 from monitor.units import age_text, interval_text, number
-from monitor.values import EndpointStatus
+from monitor.values import CrossoverNow, EndpointStatus
 from monitor.verdict_text import crossover_lines
-from probes.values import Verdict
+from probes.values import Axis, Verdict
 
 NOT_STORED = "no traffic is stored for this time"
 
@@ -55,19 +55,28 @@ def measured_line(report: EndpointReport) -> str:
         return "no sweep has measured this pool yet"
     age = age_text(max(0.0, report.at_s - report.stored.measured_at_s))
     trigger = f", {report.sweep.trigger}" if report.sweep is not None else ""
-    expired = ", expired" if report.status.crossover is not None and report.status.crossover.expired else ""
+    expired = ", expired" if report.expired else ""
     when = utc(report.stored.measured_at_s)
     return f"sweep {report.stored.sweep_id}{trigger}, measured {age} ago ({when}){expired}"
 
 
 def headline(report: EndpointReport) -> str:
-    """The answer in one sentence."""
+    """The answer in one sentence, with what keeps it from being one for this server and this day."""
     found = report.status.crossover
-    if found is None:
+    if found is None or report.stored is None:
         return report.status.verdict_reason or measured_line(report)
+    said = _found(found, report.stored.result.axis)
+    if report.not_compared:
+        return f"{said}; not compared with this endpoint: {report.not_compared}"
+    age = age_text(max(0.0, report.at_s - report.stored.measured_at_s))
+    return f"{said}; that is {age} old and has expired" if report.expired else said
+
+
+def _found(found: CrossoverNow, axis: Axis) -> str:
     if found.verdict is Verdict.CROSSES:
         where = interval_text(found.value, found.low, found.high)
-        return f"{found.for_arm} pays below {where} concurrent requests per engine and costs above"
+        unit = "clients" if axis is Axis.CLIENTS else "concurrent requests per engine"
+        return f"{found.for_arm} pays below {where} {unit} and costs above"
     top = number(found.band[-1].concurrency) if found.band else "any load measured"
     return {
         Verdict.ALWAYS_FASTER: f"{found.for_arm} pays at every load measured, up to {top}",

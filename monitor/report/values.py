@@ -23,3 +23,9 @@ class EndpointReport:
     account: DayAccount | None
     """None without stored traffic, or without an answer to judge it by."""
     minutes: tuple[EngineMinute, ...]
+    hole_s: float
+    """Scrapes further apart than this have a hole between them."""
+    expired: bool
+    """The answer is older than alerts trust."""
+    not_compared: str
+    """Why the answer says nothing of this server's traffic, in few words; empty where it does."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from monitor.account_values import EngineMinute
 from monitor.as_of_now import as_of_now
 from monitor.config.model import Config, EndpointConfig
-from monitor.config.targets import pool_of
+from monitor.config.targets import parse_duration, pool_of
 from monitor.day_account import day_account
 from monitor.live_arm import find_live_arm
 from monitor.live_mix import live_mix
@@ -17,10 +21,13 @@ from monitor.store.minutes import engine_minutes, first_reading_s
 from monitor.store.readings import live_spans, load_readings
 from monitor.store.sweeps import get_sweep
 from monitor.values import AsOfNow, StoredCrossover
+from monitor.verdict_now import BY_CLIENTS
+from probes.values import Axis
 
 HOLE_INTERVALS = 3.0
 """Scrapes further apart than so many intervals have a hole between them."""
 HOLE_MIN_S = 15.0
+EXPIRED = "the answer is older than alerts trust (alerts.max_age): sweep again"
 SPANS = 200
 """Newest stretches of own traffic that are looked at."""
 
@@ -46,6 +53,9 @@ def endpoint_reports(
             changes = fingerprints_shown(store, endpoint.name)
             as_of = _as_of(store, endpoint.name, stored, declared, since_s)
             account = day_account(minutes, stored, declared, first_s, now_s, changes, as_of)
+        expired = stored is not None and now_s - stored.measured_at_s > parse_duration(config.alerts.max_age)
+        if account is not None and expired:
+            account = replace(account, notes=(*account.notes, EXPIRED))
         reports.append(
             EndpointReport(
                 at_s=now_s,
@@ -55,9 +65,22 @@ def endpoint_reports(
                 sweep=get_sweep(store, stored.sweep_id) if stored is not None else None,
                 account=account,
                 minutes=tuple(minutes),
+                hole_s=hole_s,
+                expired=expired,
+                not_compared=_not_compared(stored, known[1] if known is not None else None, minutes),
             )
         )
     return reports
+
+
+def _not_compared(stored: StoredCrossover | None, print_: str | None, minutes: Sequence[EngineMinute]) -> str:
+    if stored is None:
+        return ""
+    if print_ and print_ != stored.fingerprint:
+        return "another server than the one it was measured on"
+    if stored.result.axis is Axis.CLIENTS and len({minute.engine for minute in minutes}) > 1:
+        return BY_CLIENTS
+    return ""
 
 
 def _declared(config: Config, endpoint: EndpointConfig, pool: str) -> str | None:

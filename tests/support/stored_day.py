@@ -67,14 +67,22 @@ def load_at(share: float) -> float:
     return max(0.0, 42.0 * math.sin(math.pi * share) ** 3 - 0.5)
 
 
-def fill(path: Path, now_s: float, *, sweep: bool = True, traffic: bool = True, waiting: float = 0.0) -> None:
+def fill(
+    path: Path,
+    now_s: float,
+    *,
+    sweep: bool = True,
+    traffic: bool = True,
+    waiting: float = 0.0,
+    every_s: float = EVERY_S,
+) -> None:
     """The store at `path` as a daemon and a sweep would have left it; an hour without readings in the morning."""
     with open_store(path) as store:
         if sweep:
             _sweep(store, now_s - 3 * DAY_S)
         if traffic:
             save_identity(store, "chat", now_s - DAY_S, Identity(version="0.26.0", model_root="m"), PRINT)
-            append_readings(store, _day(now_s, waiting), {})
+            append_readings(store, _day(now_s, waiting, every_s), {})
 
 
 def _sweep(store: Store, at_s: float) -> None:
@@ -88,13 +96,13 @@ def _sweep(store: Store, at_s: float) -> None:
     )  # fmt: skip
 
 
-def _day(now_s: float, waiting: float) -> list[Reading]:
+def _day(now_s: float, waiting: float, every_s: float) -> list[Reading]:
     readings, made, drafts = [], 0.0, 0.0
-    for index in range(int(DAY_S / EVERY_S) + 1):
-        share = index * EVERY_S / DAY_S
+    for index in range(int(DAY_S / every_s) + 1):
+        share = index * every_s / DAY_S
         load = load_at(share)
-        made += tok_s("k3", load) * EVERY_S
-        drafts += tok_s("k3", load) / 2.6 * EVERY_S
+        made += tok_s("k3", load) * every_s
+        drafts += tok_s("k3", load) / 2.6 * every_s
         if 0.25 <= share < 0.25 + 1 / 24:
             continue
         queued = min(load, waiting) if load > 35 else 0.0
@@ -102,6 +110,6 @@ def _day(now_s: float, waiting: float) -> list[Reading]:
             tokens=made, running=load - queued, waiting=queued, drafts=drafts, accepted_tokens=1.6 * drafts,
             draft_tokens=3 * drafts, histograms={},
         )  # fmt: skip
-        at_s = now_s - DAY_S + index * EVERY_S
+        at_s = now_s - DAY_S + index * every_s
         readings.append(a_reading(at_s=at_s, engines=(one,), process_start_s=1.0))
     return readings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import time
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -162,6 +163,49 @@ def test_traffic_without_a_sweep_and_a_sweep_without_traffic_are_both_told(tmp_p
     assert result.exit_code == 0
     assert "no traffic is stored for this time" in result.stdout
     assert "k3 against off: crosses" in result.stdout
+
+
+def _stored_as(folder: Path, sql: str) -> str:
+    """The page of a day whose stored answer was changed by `sql`."""
+    (folder / "config.toml").write_text(CONFIG, encoding="utf-8")
+    fill(folder / "specwatch.db", time.time())
+    with sqlite3.connect(folder / "specwatch.db") as db:
+        db.execute(sql)
+    result = run(folder, "--out", str(folder / "r.html"))
+    assert result.exit_code == 0, result.output
+    return (folder / "r.html").read_text(encoding="utf-8")
+
+
+def _headline(text: str) -> str:
+    found = re.search(r'class="answer">(.*?)<', text)
+    assert found is not None
+    return found[1]
+
+
+def test_an_answer_for_another_server_is_not_told_as_this_one_s(tmp_path: Path) -> None:
+    text = _stored_as(tmp_path, "UPDATE crossovers SET fingerprint = 'ffff'")
+    assert "not compared with this endpoint: another server" in _headline(text)
+    assert text.count("<td>not compared</td>") == 2
+    assert 'class="rule edge"' not in text
+
+
+def test_an_expired_answer_says_so_first_and_beside_the_account(tmp_path: Path) -> None:
+    text = _stored_as(tmp_path, f"UPDATE crossovers SET measured_at_s = measured_at_s - {30 * DAY_S}")
+    assert "that is 33 d old and has expired" in _headline(text)
+    assert "<li>the answer is older than alerts trust (alerts.max_age): sweep again</li>" in text
+
+
+def test_an_answer_by_clients_is_told_in_clients(tmp_path: Path) -> None:
+    by_clients = "UPDATE crossovers SET result = replace(result, 'concurrency_per_engine', 'clients')"
+    assert "] clients and costs above" in _headline(_stored_as(tmp_path, by_clients))
+
+
+def test_scrapes_further_apart_than_a_minute_are_one_line(tmp_path: Path) -> None:
+    slow = CONFIG.replace("= 60.0", "= 180.0").replace("= 20.0", "= 60.0")
+    (tmp_path / "config.toml").write_text(slow, encoding="utf-8")
+    fill(tmp_path / "specwatch.db", time.time(), every_s=61.0)
+    run(tmp_path, "--out", str(tmp_path / "r.html"))
+    assert (tmp_path / "r.html").read_text(encoding="utf-8").count('class="line load"') == 2
 
 
 def test_old_traffic_is_outside_the_time_asked_for(tmp_path: Path) -> None:
