@@ -36,7 +36,7 @@ def crossover_lines(result: Crossover) -> list[str]:
 
 def capacity_sentence(capacity: Capacity) -> str:
     """What the arm held; a ladder that met no limit has not found the capacity."""
-    held = f"{number(capacity.running)} running, {number(capacity.tok_s)} tok/s"
+    held = f"{number(capacity.running)} running, {number(capacity.tok_s)} tok/s per engine"
     if capacity.limited_by == TOP_OF_LADDER:
         return f"capacity: not met; the top of the ladder held {held}"
     return f"capacity: {held}, limited by {capacity.limited_by}"

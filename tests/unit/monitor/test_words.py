@@ -48,7 +48,9 @@ def test_a_ladder_that_met_no_limit_has_not_found_the_capacity() -> None:
     assert capacity_sentence(Capacity(7.1, 920.0, "top_of_ladder")).startswith(
         "capacity: not met; the top of the ladder"
     )
-    assert capacity_sentence(Capacity(40.0, 3900.0, "kv")) == "capacity: 40.0 running, 3900 tok/s, limited by kv"
+    assert capacity_sentence(Capacity(40.0, 3900.0, "kv")) == (
+        "capacity: 40.0 running, 3900 tok/s per engine, limited by kv"
+    )
 
 
 def test_progress_shows_where_it_is_and_what_is_left() -> None:
