@@ -153,6 +153,7 @@ def _crossover_now(
         sweep_id=stored.sweep_id,
         expired=age_s > settings.max_age_s,
         band=measured.speedup,
+        imported=stored.imported,
     )
 
 

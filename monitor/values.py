@@ -43,6 +43,8 @@ class StoredCrossover:
     """Configured K per arm as seen in the sweep; None = no speculation on the page."""
     live_arm: str | None
     """Declared in config at the time, where it was."""
+    imported: bool = False
+    """It was measured elsewhere, with another client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ class CrossoverNow:
     sweep_id: int
     expired: bool
     band: tuple[BandPoint, ...]
+    imported: bool = False
+    """It was measured elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,7 @@ def _crossover_json(now: CrossoverNow | None) -> dict[str, Any] | None:
         "low": now.low,
         "high": now.high,
         "age_s": now.age_s,
+        "imported": now.imported,
     }
 
 
@@ -142,7 +143,8 @@ def status_line(status: EndpointStatus) -> str:
         parts.append(f"{number(status.concurrency)} concurrent per engine")
     if (swept := status.crossover) is not None:
         where = interval_text(swept.value, swept.low, swept.high) if swept.value is not None else swept.verdict.value
-        parts.append(f"crossover of {swept.for_arm} {where}, measured {age_text(swept.age_s)} ago")
+        elsewhere = " elsewhere" if swept.imported else ""
+        parts.append(f"crossover of {swept.for_arm} {where}, measured{elsewhere} {age_text(swept.age_s)} ago")
     if (now := status.as_of_now) is not None and now.decides:
         parts.append(f"as of now {crossover_words(now)} ({changed_words(now)})")
     if (point := status.speedup_now) is not None:

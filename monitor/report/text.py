@@ -54,10 +54,11 @@ def measured_line(report: EndpointReport) -> str:
     if report.stored is None:
         return "no sweep has measured this pool yet"
     age = age_text(max(0.0, report.at_s - report.stored.measured_at_s))
-    trigger = f", {report.sweep.trigger}" if report.sweep is not None else ""
+    trigger = f", {report.sweep.trigger}" if report.sweep is not None and not report.stored.imported else ""
+    elsewhere = " elsewhere" if report.stored.imported else ""
     expired = ", expired" if report.expired else ""
     when = utc(report.stored.measured_at_s)
-    return f"sweep {report.stored.sweep_id}{trigger}, measured {age} ago ({when}){expired}"
+    return f"sweep {report.stored.sweep_id}{trigger}, measured{elsewhere} {age} ago ({when}){expired}"
 
 
 def headline(report: EndpointReport) -> str:

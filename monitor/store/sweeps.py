@@ -13,6 +13,7 @@ from monitor.values import StoredCrossover, SweepProgress, SweepRecord
 from probes.values import Cell, Crossover
 
 _SELECT = "SELECT s.*, c.result FROM sweeps s LEFT JOIN crossovers c ON c.sweep_id = s.id"
+_ANSWER = 'SELECT c.*, s."trigger" FROM crossovers c JOIN sweeps s ON s.id = c.sweep_id'
 IMPORTED = "import"
 """The trigger of results that were measured elsewhere."""
 _RAN_HERE = f"s.\"trigger\" <> '{IMPORTED}'"
@@ -205,7 +206,7 @@ def load_cells(store: Store, sweep_id: int) -> list[Cell]:
 
 def crossover_of(store: Store, sweep_id: int) -> StoredCrossover | None:
     """The answer of one sweep, where it has one."""
-    row = store.row("SELECT * FROM crossovers WHERE sweep_id = ?", (sweep_id,))
+    row = store.row(f"{_ANSWER} WHERE c.sweep_id = ?", (sweep_id,))
     return _stored(row) if row is not None else None
 
 
@@ -217,8 +218,7 @@ def latest_crossover(
     With `ran_here`, of the sweeps that this store's own hosts ran: imported ones used another client.
     """
     row = store.row(
-        "SELECT c.* FROM crossovers c JOIN sweeps s ON s.id = c.sweep_id"
-        " WHERE c.pool = ? AND (? IS NULL OR c.fingerprint = ?)"
+        f"{_ANSWER} WHERE c.pool = ? AND (? IS NULL OR c.fingerprint = ?)"
         f" AND (NOT ? OR {_RAN_HERE})"
         " ORDER BY c.measured_at_s DESC, c.sweep_id DESC LIMIT 1",
         (pool, fingerprint, fingerprint, ran_here),
@@ -235,6 +235,7 @@ def _stored(row: sqlite3.Row) -> StoredCrossover:
         result=_crossover(row["result"]),
         arm_k=json.loads(row["arm_k"]),
         live_arm=row["live_arm"],
+        imported=row["trigger"] == IMPORTED,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +70,8 @@ def test_live_traffic_is_compared_with_them_at_once(tmp_path: Path, server: Cann
     (chat,) = json.loads(now.stdout)["endpoints"]
     assert (chat["live_arm"], chat["verdict"], chat["concurrency"]) == ("k3", "above", 3.0)
     assert chat["crossover"]["value"] == pytest.approx(2, rel=0.02)
+    assert chat["crossover"]["imported"] is True
+    assert re.search(r"crossover of k3 2\.0\d? \[.*\], measured elsewhere \d+", run("once", "--config", path).stdout)
     assert now.exit_code == 1
 
 
