@@ -72,7 +72,7 @@ def test_once_gives_the_contracts_keys_and_a_line_with_the_verdict_first() -> No
     contract = "name state reason engine version engines running_max concurrency speculation live_arm crossover verdict"
     assert set(shown) >= {*contract.split(), "alerting", "speedup_now"}
     assert set(shown["speculation"]) == {"configured", "drafting", "k", "acceptance_length"}
-    assert set(shown["crossover"]) == {"for_arm", "verdict", "value", "low", "high", "age_s"}
+    assert set(shown["crossover"]) == {"for_arm", "verdict", "value", "low", "high", "age_s", "imported"}
     assert shown["alerting"] is True
     line = status_line(status)
     assert line.startswith("ABOVE   chat")
