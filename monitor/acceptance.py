@@ -9,6 +9,9 @@ from monitor.live_window import LiveWindow
 SAME_ACCEPTANCE = 0.03
 """Difference up to which live and swept acceptance are one: it moves a speedup by at most as much, and two runs of one
 server differ by as much anyway."""
+REQUEST_SPREAD = 0.15
+"""Assumed standard deviation of one request's acceptance length over the mean: code is guessed better than prose. Few
+long requests are what they happen to be, however many steps they take."""
 MAX_NOISE = 0.05
 """A live window that leaves acceptance less sure than this (90%) does not tell whether it moved."""
 Z_90 = 1.645
@@ -19,14 +22,15 @@ WHOLE_K = 0.05
 def acceptance_noise(window: LiveWindow) -> float | None:
     """Half width of the 90% interval of the live acceptance length, relative to it; None where nothing was counted.
 
-    The variance of what one draft gets accepted is at most mean * (K - mean), for any distribution on 0..K. That bound
-    stands in for the variance: steps of one request are alike, so their own scatter would claim too much.
+    Requests differ by REQUEST_SPREAD. Within them, the variance of what one draft gets accepted is at most
+    mean * (K - mean), for any distribution on 0..K, and that bound stands in for it.
     """
     length, k = window.acceptance_length, window.effective_k
-    if length is None or k is None or not window.drafts:
+    if length is None or k is None or not window.drafts or not window.requests:
         return None
     accepted = min(max(length - 1.0, 0.0), k)
-    return Z_90 * math.sqrt(accepted * (k - accepted) / window.drafts) / length
+    steps = math.sqrt(accepted * (k - accepted) / window.drafts) / length
+    return Z_90 * math.hypot(steps, REQUEST_SPREAD / math.sqrt(window.requests))
 
 
 def acceptance_moved(window: LiveWindow, measured: float | None) -> bool:

@@ -41,6 +41,8 @@ class LiveWindow:
     tpot_ms: Quantiles
     drafts: float | None = None
     """Verify steps, counted per request, that the acceptance length rests on."""
+    requests: float | None = None
+    """Requests behind those steps: the ones that finished, and as many as were in the system on average."""
     accepted_per_pos: tuple[float, ...] = ()
     """Accepted per draft by position, all engines together."""
     concurrency_error: float | None = None
@@ -83,6 +85,7 @@ def live_window(readings: Sequence[StoredReading], since_s: float) -> LiveWindow
         ttft_ms=_quantiles(busy_rates, "ttft_s"),
         tpot_ms=_quantiles(busy_rates, "tpot_s"),
         drafts=_drafts(rates),
+        requests=_requests(engines, rates),
         accepted_per_pos=_accepted_per_pos(rates),
         concurrency_error=_concurrency_error(recent, busiest),
         output_is_live=all(e.generation_tokens_live for e in newest.engines),
@@ -159,6 +162,13 @@ def _ratio(rates: Sequence[EngineRates], top: str, bottom: str) -> float | None:
 def _drafts(rates: Sequence[EngineRates]) -> float | None:
     counts = [r.drafts_per_s * r.dt_s for r in rates if r.drafts_per_s is not None]
     return sum(counts) if counts and len(counts) == len(rates) else None
+
+
+def _requests(engines: Sequence[EngineNow], rates: Sequence[EngineRates]) -> float | None:
+    inside = [e.concurrency for e in engines if e.concurrency is not None]
+    return (
+        sum(inside) + sum(r.finished_per_s * r.dt_s for r in rates if r.finished_per_s is not None) if inside else None
+    )
 
 
 def _accepted_per_pos(rates: Sequence[EngineRates]) -> tuple[float, ...]:

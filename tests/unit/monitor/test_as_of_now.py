@@ -121,6 +121,14 @@ def test_acceptance_has_moved_only_beyond_its_own_noise(
     assert now.decides is decides
 
 
+@pytest.mark.parametrize(("concurrency", "decides"), [(6.0, False), (120.0, True)])
+def test_acceptance_of_a_few_long_requests_is_theirs_and_no_drift(concurrency: float, decides: bool) -> None:
+    """However many steps they take: ten thousand drafts of six requests are six requests."""
+    now = status(live_minute(concurrency, accepted=(0.66, 0.47, 0.33))).as_of_now
+    assert now is not None
+    assert now.decides is decides
+
+
 @pytest.mark.parametrize(("requests", "decides"), [(800.0, True), (25.0, False)])
 def test_another_mix_moves_the_crossover_once_enough_requests_have_shown_it(requests: float, decides: bool) -> None:
     now = status(live_minute(120.0), mix=live_mix_of(240.0, 256.0, requests)).as_of_now
