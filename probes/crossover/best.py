@@ -114,7 +114,8 @@ def _picks(field: _Field) -> tuple[Ints, Bools]:
 
 
 def _pieces(field: _Field, at: Ints) -> list[tuple[Ints, int, bool, float]]:
-    """Neighbouring picks of the same arm and confidence as one piece, slivers joined to the piece below.
+    """Neighbouring picks of the same arm and confidence as one piece, slivers joined to the piece below (the lowest
+    to the one above).
 
     Each with its arm, its confidence and its upper end, where the next one begins.
     """
@@ -122,14 +123,17 @@ def _pieces(field: _Field, at: Ints) -> list[tuple[Ints, int, bool, float]]:
     grid = field.grid[at]
     keys = list(zip(chosen.tolist(), sure.tolist(), strict=True))
     bounds = [0, *(i for i in range(1, len(keys)) if keys[i] != keys[i - 1]), len(keys)]
-    pieces: list[tuple[int, int]] = []
+    pieces: list[tuple[int, int, tuple[int, bool]]] = []
     for start, end in pairwise(bounds):
         narrow = grid[end - 1] - grid[start] < SLIVER
-        if pieces and (narrow or keys[start] == keys[pieces[-1][0]]):
-            pieces[-1] = (pieces[-1][0], end)
+        first, before, key = pieces[-1] if pieces else (start, start, keys[start])
+        if pieces and (narrow or keys[start] == key):
+            pieces[-1] = (first, end, key)
+        elif pieces and grid[before - 1] - grid[first] < SLIVER:
+            pieces[-1] = (first, end, keys[start])
         else:
-            pieces.append((start, end))
-    return [(at[start:end], *keys[start], np.exp(grid[min(end, grid.size - 1)])) for start, end in pieces]
+            pieces.append((start, end, keys[start]))
+    return [(at[start:end], *key, np.exp(grid[min(end, grid.size - 1)])) for start, end, key in pieces]
 
 
 def _range(field: _Field, arm: int, sure: bool, curve: Curve, end: float) -> BestRange:

@@ -80,7 +80,7 @@ class _Reader:
         seen = self.strong[self.strong != 0]
         runs = [int(s) for s in seen[np.flatnonzero(np.diff(seen, prepend=0.0))]]
         if not runs:
-            return self._unclear(self.words.near_tie(float(np.max(np.abs(self.ratio.value)))))
+            return self._near_tie()
         if runs == [1]:
             return self._only_faster()
         if runs == [-1]:
@@ -91,6 +91,11 @@ class _Reader:
         if runs == [1, -1] and not back:
             return self._crosses()
         return self._unclear(self.words.several_crossings([*runs, 1] if runs[-1] < 0 and back else runs))
+
+    def _near_tie(self) -> _Answer:
+        at = int(np.argmax(np.abs(self.ratio.value)))
+        where, log_ratio = float(np.exp(self.ratio.log_x[at])), float(self.ratio.value[at])
+        return self._unclear(self.words.near_tie(where, log_ratio, clear=bool(np.any(self.sign != 0))))
 
     def _only_faster(self) -> _Answer:
         value = self.ratio.value
@@ -132,7 +137,7 @@ class _Reader:
         if slower.size:
             down = down[down < slower[-1]]
         if not down.size:
-            return self._unclear(self.words.near_tie(float(np.max(np.abs(value)))))
+            return self._near_tie()
         at = int(down[-1])
         share = value[at] / (value[at] - value[at + 1])
         log_at = float(log_x[at] + share * (log_x[at + 1] - log_x[at]))

@@ -59,10 +59,15 @@ class Words:
         text = f"At {number(self.top)}, the top of the ladder, the difference is back inside the noise."
         return Reason("tie_at_top", text)
 
-    def near_tie(self, biggest: float) -> Reason:
-        """`biggest` is the largest log speedup either way."""
+    def near_tie(self, where: float, log_ratio: float, *, clear: bool) -> Reason:
+        """`log_ratio` is the largest log speedup either way, `clear` whether any leaves its 90% band."""
         span = f"from {number(self.bottom)} to {number(self.top)}"
-        text = f"{self.arm} and {self.baseline} differ by less than the noise {span} (at most {_pct(biggest)})."
+        largest = f"{_pct(log_ratio)} {'slower' if log_ratio < 0 else 'faster'}, at {number(where)}"
+        if clear:
+            text = f"No difference between {self.arm} and {self.baseline} {span} is sure enough for a verdict (99%), "
+            text += f"though {self.arm} reads up to {largest}; repeat the sweep."
+        else:
+            text = f"{self.arm} and {self.baseline} differ by less than the noise {span} (at most {largest})."
         return Reason("near_tie", text)
 
     def tie_above(self, end: float) -> Reason:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from probes.crossover import estimate
+from probes.crossover import completed, estimate, speedup_at
 from probes.crossover.cells import cells_to_points
 from probes.imports.sweep_file import read_sweep
+from probes.steptime.adjust import adjusted
 from probes.values import ArmVerdict, Axis, Cell, Crossover, Verdict
 
 FOLDER = Path(__file__).parents[2] / "data" / "h200" / "streaming"
@@ -114,3 +115,30 @@ def test_a_dynamic_schedule_is_seen_to_draft_less_at_high_load() -> None:
     k = {point.concurrency: point.k for point in cells_to_points(cells_of("poor-acceptance")) if point.arm == "dyn"}
     assert all(drafts == pytest.approx(3, abs=0.05) for at, drafts in k.items() if at < 66 and drafts is not None)
     assert all(drafts < 1.2 for at, drafts in k.items() if at > 90 and drafts is not None)
+
+
+def test_a_loss_that_is_no_verdict_yet_is_not_called_smaller_than_the_noise() -> None:
+    tie = next(r.text for r in arm("static-again", "k5").reasons if r.code == "near_tie")
+    assert "23.8% slower, at 96" in tie
+    assert "less than the noise" not in tie
+
+
+@pytest.mark.parametrize("sweep", SWEEPS)
+def test_no_best_range_is_the_width_of_a_line(sweep: str) -> None:
+    assert all(best.end > 1.04 * best.start for best in answer(sweep).best)
+
+
+def test_the_answer_moved_to_a_poorer_draft_meets_the_sweep_that_measured_one() -> None:
+    swept = completed(answer("static"), cells_of("static"), {})
+    measured = arm("poor-acceptance", "k3poor")
+    moved = adjusted(swept, "k3", acceptance_length=1.0 + sum(ASKED["k3poor"]), mix=None)
+    assert measured.crossover is not None
+    assert moved.low is not None
+    assert moved.high is not None
+    assert moved.low < measured.crossover < moved.high
+    assert moved.crossover == pytest.approx(measured.crossover, rel=0.1)
+    for point in measured.speedup:
+        as_of_now = speedup_at(moved, point.concurrency)
+        assert as_of_now is not None
+        assert as_of_now.low < point.ratio < as_of_now.high
+        assert as_of_now.ratio == pytest.approx(point.ratio, rel=0.07)
