@@ -36,7 +36,9 @@ def as_of_now(
     moved_a = own and acceptance_moved(window, measured_at)
     moved_m = model is not None and mix is not None and mix_moved(mix, model.arms[arm].mix)
     to_mix = mix.mix if mix is not None and moved_m else None
-    observed = observed_speedup(found, window, to_mix) if own else None
+    # Where the lengths of now or of the sweep are not known, the baseline of those curves is of other traffic maybe.
+    alike = model is not None and mix is not None
+    observed = observed_speedup(found, window, to_mix) if own and alike else None
     if model is None and observed is None and not moved_a:
         return None
     decides = model is not None and (moved_a or moved_m)

@@ -21,6 +21,7 @@ from tests.support.readings import NOW_S
 SETTINGS = LiveSettings(live_window_s=60.0, stale_after_s=20.0, max_age_s=14 * 86400.0, tolerated_loss_pct=3.0)
 POOR = (0.50, 0.30, 0.20)
 RICH = (0.85, 0.72, 0.60)
+AS_SWEPT = live_mix_of(178.0, 256.0)
 
 
 def status(
@@ -215,7 +216,7 @@ def test_while_speculation_is_off_the_mix_alone_moves_the_best_arms_crossover() 
 
 
 def test_the_output_is_put_beside_what_the_baseline_would_make_of_the_load() -> None:
-    now = status(live_minute(120.0, output_tok_s=1.1 * baseline_tok_s(120.0))).as_of_now
+    now = status(live_minute(120.0, output_tok_s=1.1 * baseline_tok_s(120.0)), mix=AS_SWEPT).as_of_now
     assert now is not None
     assert now.observed is not None
     assert now.observed.ratio == pytest.approx(1.1)
@@ -224,11 +225,24 @@ def test_the_output_is_put_beside_what_the_baseline_would_make_of_the_load() -> 
 
 
 def test_an_output_that_is_clearly_ahead_holds_the_alert_back() -> None:
-    seen = status(live_minute(230.0, output_tok_s=1.6 * baseline_tok_s(230.0)))
+    seen = status(live_minute(230.0, output_tok_s=1.6 * baseline_tok_s(230.0)), mix=AS_SWEPT)
     assert seen.verdict is LiveVerdict.ABOVE
     assert not seen.alerting
     assert "contradicts the sweep" in seen.alerting_reason
-    assert status(live_minute(230.0, output_tok_s=0.5 * baseline_tok_s(230.0))).alerting
+    assert status(live_minute(230.0, output_tok_s=0.5 * baseline_tok_s(230.0)), mix=AS_SWEPT).alerting
+
+
+@pytest.mark.parametrize(
+    ("changes", "mix"),
+    [({"step_model": None}, live_mix_of(178.0, 256.0)), ({}, None)],
+    ids=["nothing tells the sweep's lengths", "nothing tells those of now"],
+)
+def test_an_output_holds_no_alert_back_where_requests_may_be_other_ones(
+    changes: dict[str, object], mix: LiveMix | None
+) -> None:
+    """Shorter prompts alone make more output than the baseline made of the sweep's."""
+    seen = status(live_minute(230.0, output_tok_s=1.6 * baseline_tok_s(230.0)), stored_h200(**changes), mix=mix)
+    assert seen.alerting
 
 
 def test_an_output_that_is_behind_raises_no_alert_by_itself() -> None:
@@ -257,7 +271,7 @@ def test_an_output_that_is_behind_raises_no_alert_by_itself() -> None:
 def test_where_output_cannot_be_compared_nothing_is_observed(
     readings: list[StoredReading], changes: dict[str, object]
 ) -> None:
-    now = status(readings, stored_h200(**changes)).as_of_now
+    now = status(readings, stored_h200(**changes), mix=AS_SWEPT).as_of_now
     assert now is None or now.observed is None
 
 
