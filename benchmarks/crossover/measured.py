@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 from benchmarks.crossover.table import header, row, say
-from probes.crossover import estimate
+from probes.crossover import cells_to_points, estimate
+from probes.imports.sweep_file import read_sweep
 from probes.values import ArmVerdict, Axis
-from tests.support.measured_sweeps import Published, h200_points, published_sweeps
+from tests.support.measured_sweeps import DATA, Published, h200_points, published_sweeps
 from tests.support.scored_sweeps import judged
 
 BY_HAND = {"k1": 240, "k3": 167, "k5": 93}
 """Log-linear crossings of the means, by clients."""
+STREAMING = DATA / "h200" / "streaming"
 
 
 def report() -> None:
-    """Print both tables."""
+    """Print the tables."""
     _h200()
+    _streaming()
     _published()
 
 
@@ -27,6 +32,18 @@ def _h200() -> None:
     ]
     for arm, clients in BY_HAND.items():
         row([arm, str(clients), *(answer(found.arms[arm]) for found in by)])
+    say()
+
+
+def _streaming() -> None:
+    say("## The same kind of server under streaming load: 10 s windows, two repeats")
+    say()
+    header(["sweep", "arm", "estimate"], words=True)
+    for path in sorted(STREAMING.glob("*.json")):
+        cells = read_sweep(path, json.loads(path.read_text(encoding="utf-8"))).cells
+        found = estimate(cells_to_points(cells), baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE)
+        for arm, verdict in found.arms.items():
+            row([path.stem, arm, answer(verdict)])
     say()
 
 
