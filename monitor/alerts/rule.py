@@ -54,9 +54,11 @@ def judge(status: EndpointStatus, settings: RuleSettings) -> Finding:
         # A load under the lowest rung has no measured speedup, but "below the crossover" is an answer all the same.
         # Without it an alert of the afternoon would stand all night.
         return Finding.CLEAR if status.verdict is LiveVerdict.BELOW else Finding.NO_DATA
+    if seen_faster(status.as_of_now):
+        # What the server itself shows to be faster wakes nobody and keeps nobody up, whatever an old band says.
+        return Finding.CLEAR
     if speedup.high < 1 - settings.tolerated_loss_pct / 100:
-        # What the server itself shows to be faster wakes nobody, whatever a band from days ago says.
-        return Finding.BETWEEN if seen_faster(status.as_of_now) else Finding.BREACH
+        return Finding.BREACH
     if speedup.ratio > 1 - settings.clear_loss_pct / 100:
         return Finding.CLEAR
     return Finding.BETWEEN

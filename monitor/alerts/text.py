@@ -8,7 +8,7 @@ from typing import Protocol
 
 from monitor.alerts.cost_text import how_much
 from monitor.alerts.crossover_text import as_of_now_lines, crossover_long, crossover_short
-from monitor.compared import compared_in
+from monitor.compared import compared_in, seen_faster
 from monitor.units import age_text, number
 from monitor.values import EndpointStatus, StoredCrossover
 from probes.crossover import speedup_at
@@ -76,6 +76,12 @@ def recovery(status: EndpointStatus, settings: Thresholds) -> str:
     held = f"for {age_text(settings.keep_firing_for_s)}"
     if status.speedup_now is None:
         return f"the load has stayed below the crossover {held} (now {_or_unknown(status.concurrency)} concurrent)"
+    now = status.as_of_now
+    if now is not None and seen_faster(now) and status.speedup_now.ratio <= 1 - settings.clear_loss_pct / 100:
+        return (
+            f"no loss was seen {held}: the live output is {_ratio(now.observed)} of what the baseline would make at "
+            f"{_or_unknown(status.concurrency)} concurrent, which contradicts the sweep: sweep again"
+        )
     return (
         f"the slowdown has stayed under {number(settings.clear_loss_pct)}% {held} "
         f"(now {_ratio(status.speedup_now)} at {_or_unknown(status.concurrency)} concurrent)"

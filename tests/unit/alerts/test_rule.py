@@ -182,12 +182,27 @@ def test_what_one_look_says(status: EndpointStatus, finding: Finding) -> None:
     assert judge(status, SETTINGS) is finding
 
 
-@pytest.mark.parametrize(("low", "finding"), [(1.01, Finding.BETWEEN), (0.99, Finding.BREACH)])
+@pytest.mark.parametrize(("low", "finding"), [(1.01, Finding.CLEAR), (0.99, Finding.BREACH)])
 def test_an_output_that_is_ahead_for_sure_is_no_breach_whatever_the_band_says(low: float, finding: Finding) -> None:
     now = AsOfNow(
         "k3", Verdict.CROSSES, 24.0, 21.0, 28.0, (), 2.6, 2.6, None, None, None, BandPoint(48.0, low + 0.1, low, 1.3)
     )
     assert judge(a_status(0.88, as_of_now=now), SETTINGS) is finding
+
+
+def test_a_firing_alert_ends_once_the_servers_own_output_has_spoken_against_it_for_long_enough() -> None:
+    """Else what would not raise an alert would keep one up for as long as the load stays."""
+    ahead = BandPoint(48.0, 1.2, 1.05, 1.4)
+    now = AsOfNow("k3", Verdict.CROSSES, 24.0, 21.0, 28.0, (), 2.6, 2.6, None, None, None, ahead)
+    state, told = firing(), None
+    for minute in range(2, 8):
+        assert told is None
+        state, told = evaluate(state, a_status(0.88, as_of_now=now), SETTINGS, minute * 60.0)
+    assert told is not None
+    assert told.kind == "resolved"
+    assert "1.20x [1.05, 1.40] of what the baseline would make at 48.0 concurrent" in told.text
+    assert "sweep again" in told.text
+    assert "slowdown" not in told.text
 
 
 def firing() -> AlertState:
