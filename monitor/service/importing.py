@@ -92,11 +92,13 @@ def contradictions(imported: Imported, present: Present) -> list[str]:
     found: list[str] = []
     served = [present.identity.model, present.identity.model_root, *present.identity.models]
     ours = {_last(name) for name in served if name}
-    if imported.models and ours and not ours & {_last(name) for name in imported.models}:
-        found.append(f"they measured {', '.join(imported.models)}, and it serves {', '.join(sorted(ours))}")
+    others = [name for name in imported.models if _last(name) not in ours]
+    if ours and others:
+        found.append(f"they measured {', '.join(others)}, and it serves {', '.join(sorted(ours))}")
     version = present.identity.version
-    if version is not None and imported.versions and version not in imported.versions:
-        found.append(f"they measured release {', '.join(imported.versions)}, and it runs {version}")
+    releases = [release for release in imported.versions if release != version]
+    if version is not None and releases:
+        found.append(f"they measured release {', '.join(releases)}, and it runs {version}")
     own = imported.origin.fingerprint if imported.origin is not None else ""
     if own and own != present.fingerprint:
         found.append(

@@ -53,6 +53,11 @@ class TestContradictions:
         found = contradictions(other, PRESENT)
         assert [text.split(",")[0] for text in found] == ["they measured Qwen3-8B", "they measured release 0.27.0"]
 
+    def test_one_arm_of_another_model_or_release_is_enough(self, imported: Imported) -> None:
+        mixed = replace(imported, models=("llama-8b", "Qwen3-8B"), versions=("0.26.0", "0.27.0"))
+        found = contradictions(mixed, PRESENT)
+        assert [text.split(",")[0] for text in found] == ["they measured Qwen3-8B", "they measured release 0.27.0"]
+
     def test_a_server_that_does_not_tell_contradicts_nothing(self, imported: Imported) -> None:
         other = replace(imported, models=("Qwen3-8B",), versions=("0.27.0",))
         assert contradictions(other, replace(PRESENT, identity=Identity())) == []
