@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from probes.imports.arm_name import arm_of
-from probes.imports.littles_law import by_mean, kept_up, possible
+from probes.imports.littles_law import by_mean, kept_up, left_behind, possible
 from probes.imports.rows import Drafting, ResultFileError, Row, above_zero, known, positive, whole
 from probes.values import Latency
 
@@ -38,10 +38,7 @@ def read_aiperf(path: Path, where: str, record: Mapping[str, Any]) -> tuple[Row 
             path, f"{where}: this aiperf run has neither a concurrency nor request latencies; its load is not known."
         )
     if rate is not None and not kept_up(completed, duration_s, rate, in_flight):
-        text = (
-            f"{path}: {where}: left out: the server did not keep up with {rate:g} requests/s, so its queue was still "
-        )
-        return None, [*notes, text + "growing and no concurrency was steady."]
+        return None, [*notes, f"{path}: {where}: {left_behind(completed, duration_s, rate)}"]
     if record.get("was_cancelled"):
         notes.append(f"{path}: {where}: the run was cancelled; what had finished counts.")
     drafting = _drafting(record)

@@ -13,6 +13,7 @@ from typing import Any
 from probes.imports.arm_name import OFF, arm_of, arm_of_path, arm_of_settings, is_default_name, k_of_name
 from probes.imports.littles_law import (
     kept_up,
+    left_behind,
     possible,
     vllm_in_flight,
     vllm_in_flight_from_parts,
@@ -53,9 +54,7 @@ def read_bench(path: Path, where: str, record: Mapping[str, Any]) -> tuple[Row |
                 path, text + "known. Measure with --max-concurrency, or with e2el among --percentile-metrics."
             )
         if not kept_up(completed, duration_s, rate, in_flight):
-            done = f"{completed / duration_s:.3g}" if completed and duration_s else "fewer"
-            text = f"{path}: {where}: left out: at {rate:g} requests/s the server finished {done}/s, so its queue was "
-            return None, [*notes, text + "still growing and no concurrency was steady."]
+            return None, [*notes, f"{path}: {where}: {left_behind(completed, duration_s, rate)}"]
     row = Row(
         path=path,
         where=where,

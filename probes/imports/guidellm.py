@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from probes.imports.arm_name import arm_of
-from probes.imports.littles_law import kept_up
+from probes.imports.littles_law import kept_up, left_behind
 from probes.imports.rows import UNKNOWN, ResultFileError, Row, above_zero, known, positive, whole
 from probes.values import Latency
 
@@ -61,13 +61,12 @@ def _run(
     finished, in_flight = (above_zero(_mean(metrics, "request_concurrency", of)) for of in ("successful", "total"))
     share = min(1.0, finished / in_flight) if finished and in_flight else None
     duration_s = above_zero(benchmark.get("duration"))
-    kind, clients, rate = _load(benchmark)
+    clients, rate = _load(benchmark)
     if clients is None and in_flight is None:
         text = f"{place}: this guidellm run has neither streams nor request_concurrency; its load is not known."
         raise ResultFileError(path, text)
     if rate is not None and not kept_up(completed, duration_s, rate, in_flight):
-        text = f"{path}: {place}: left out: the server did not keep up with {rate:g} requests/s ({kind}), so its queue "
-        return None, [text + "was still growing and no concurrency was steady."]
+        return None, [f"{path}: {place}: {left_behind(completed, duration_s, rate)}"]
     config = _config(benchmark)
     model = _mapping(config.get("backend")).get("model")
     row = Row(
@@ -96,14 +95,14 @@ def _run(
     return row, []
 
 
-def _load(benchmark: Mapping[str, Any]) -> tuple[str, float | None, float | None]:
-    """Kind of strategy, closed-loop clients, and the rate that paced an open loop."""
+def _load(benchmark: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Closed-loop clients, or the rate that paced an open loop."""
     strategy = _mapping(_config(benchmark).get("strategy"))
     kind = str(strategy.get("type_") or strategy.get("kind") or "")
     rate = above_zero(strategy.get("rate"))
     if kind in CLOSED or rate is None:
-        return kind, 1.0 if kind == "synchronous" else above_zero(strategy.get("streams")), None
-    return kind, None, rate
+        return 1.0 if kind == "synchronous" else above_zero(strategy.get("streams")), None
+    return None, rate
 
 
 def _config(benchmark: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -16,6 +16,9 @@ from probes.imports.json_text import WHAT_TO_DO, objects
 from probes.imports.rows import ResultFileError, Row
 from probes.imports.sweep_file import Sweep, is_sweep, read_sweep
 
+SHOWN = 3
+"""Reasons that one error gives for runs that cannot be used."""
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -48,11 +51,12 @@ def open_results(paths: Sequence[Path], arms: Sequence[tuple[str, Path]]) -> Ope
             own += found
             notes += said
             sweeps += swept
-        rows += own if arm is None else _named(arm, path, own)
+        rows += _printable(own) if arm is None else _named(arm, path, own)
     if not rows and not sweeps:
         where = paths[0] if paths else arms[0][1] if arms else "(no file)"
-        why = "; ".join(notes) if notes else "there is nothing to read"
-        raise ResultFileError(where, f"no run can be used: {why}. {WHAT_TO_DO}")
+        why = "; ".join(note.rstrip(".") for note in notes[:SHOWN]) or "there is nothing to read"
+        more = f"; and {len(notes) - SHOWN} more" if len(notes) > SHOWN else ""
+        raise ResultFileError(where, f"no run can be used: {why}{more}.")
     return Opened(*_once(rows, notes), tuple(sweeps), tuple(opened))
 
 
@@ -63,6 +67,15 @@ def _named(arm: str, path: Path, rows: Sequence[Row]) -> list[Row]:
         named = ", ".join(sorted(tables))
         raise ResultFileError(path, f"--arm {arm} names one arm, but the table holds several: {named}.")
     return [replace(row, arm=arm) for row in rows]
+
+
+def _printable(rows: Sequence[Row]) -> Sequence[Row]:
+    """Names go to terminals and screens; what would steer one is no name."""
+    for row in rows:
+        if not row.arm.isprintable():
+            text = f"{row.where}: the arm {row.arm!r} holds characters that cannot be printed; say --arm NAME=FILE."
+            raise ResultFileError(row.path, text)
+    return rows
 
 
 def _once(rows: Iterable[Row], notes: list[str]) -> tuple[tuple[Row, ...], tuple[str, ...]]:

@@ -38,6 +38,11 @@ def read_sweep(path: Path, record: Mapping[str, Any]) -> Sweep:
     if record.get("schema") != SCHEMA:
         text = f"it is a sweep of schema {record.get('schema')!r} and this release reads {SCHEMA}; use the newer one."
         raise ResultFileError(path, text)
+    plan = _mapping(record.get("plan"))
+    if isinstance(plan.get("files"), dict) and "measured_with" in plan:
+        made_from = ", ".join(str(name) for name in plan["files"].values())
+        text = f"it is what `specwatch import` made from {made_from}, without what it said of them; give these files."
+        raise ResultFileError(path, text)
     cells = record["cells"]
     if not isinstance(cells, list):
         raise ResultFileError(path, "cells is no list; the file was changed.")
@@ -65,7 +70,7 @@ def read_sweep(path: Path, record: Mapping[str, Any]) -> Sweep:
         live_arm=live_arm if isinstance(live_arm, str) else None,
         fingerprint=str(record.get("fingerprint") or ""),
         identities={str(k): dict(v) for k, v in _mapping(record.get("identities")).items() if isinstance(v, dict)},
-        plan=_mapping(record.get("plan")),
+        plan=plan,
     )
     arm_k = {str(arm): _k(value) for arm, value in _mapping(record.get("arm_k")).items()}
     return Sweep(origin, baseline, read, arm_k)
@@ -96,7 +101,7 @@ def _value(name: str, value: Any) -> Any:
     if name == "accepted_per_pos":
         return tuple(float(rate) for rate in value)
     if name == "arm":
-        if not isinstance(value, str) or not value:
+        if not isinstance(value, str) or not value or not value.isprintable():
             raise ValueError("it must be a name")
         return value
     number = _number(value)

@@ -159,3 +159,11 @@ def test_a_wrong_file_gets_one_clear_error(tmp_path: Path, content: str, words: 
     assert str(caught.value).startswith(f"{path}: ")
     for word in words:
         assert word in str(caught.value)
+
+
+def test_a_name_that_would_steer_a_terminal_is_refused_unless_another_is_given(tmp_path: Path) -> None:
+    path = at(tmp_path, "x.json", vllm("k3\x1b[2J", 8, 650.0, **drafting()))
+    off = at(tmp_path, "off.json", vllm("off", 8, 700.0))
+    with pytest.raises(ResultFileError, match=r"the arm 'k3\\x1b\[2J' holds characters that cannot be printed"):
+        read_results([off, path])
+    assert arms(off, arms=[("k3", path)]) == ["off", "k3"]

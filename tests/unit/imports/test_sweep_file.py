@@ -66,6 +66,10 @@ def test_a_sweep_that_was_broken_off_is_used_and_named(tmp_path: Path) -> None:
         (lambda d: d.update(schema=9), "schema 9 and this release reads 1"),
         (lambda d: d.update(cells=[], outcome="refused", reason="pause"), "ended as refused without a cell: pause"),
         (lambda d: d.update(ended_at_s=None), "was still running"),
+        (
+            lambda d: d.update(plan={"files": {"aa": "off.json", "bb": "k3.json"}, "measured_with": {}}),
+            "what `specwatch import` made from off.json, k3.json",
+        ),
         (lambda d: d["cells"][2].pop("repeat"), "cell 3: repeat is missing"),
         (lambda d: d["cells"][2].update(rung="many"), "cell 3: rung cannot be read"),
         (lambda d: d["cells"][2].update(output_tok_s="fast"), "cell 3: output_tok_s cannot be read"),

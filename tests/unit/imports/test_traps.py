@@ -158,7 +158,14 @@ class TestRequestRate:
         drowned = self.paced("off", 8.0, completed=400)
         imported = read(tmp_path, self.paced("off", 2.0), drowned, self.paced("k3", 2.0))
         assert len(imported.points) == 2
-        assert any("at 8 requests/s the server finished 4/s" in note for note in imported.notes)
+        assert any("sent 8 requests/s and finished 4/s, so its queue was growing or" in note for note in imported.notes)
+
+    def test_where_none_did_the_error_gives_a_few_reasons(self, tmp_path: Path) -> None:
+        drowned = [self.paced(arm, 8.0 + n, completed=400) for arm in ("off", "k3") for n in range(4)]
+        with pytest.raises(ResultFileError) as caught:
+            read(tmp_path, *drowned)
+        assert str(caught.value).count("left out") == 3
+        assert str(caught.value).endswith("; and 5 more.")
 
     def test_ttft_and_tpot_stand_in_for_the_latency_and_that_is_said(self, tmp_path: Path) -> None:
         parts = {"mean_e2el_ms": None, "mean_ttft_ms": 100.0, "mean_tpot_ms": 10.0, "total_output_tokens": 200 * 101}
