@@ -34,7 +34,7 @@ def report(endpoint: str | None, config_path: Path, since: str, as_json: bool, o
     loaded = load_or_exit(config_path)
     names = _names(loaded, endpoint)
     now_s = time.time()
-    since_s = now_s - _seconds(since)
+    since_s = max(0.0, now_s - _seconds(since))
     with open_or_exit(loaded, readonly=True) as store:
         reports = endpoint_reports(loaded.config, store, names, since_s, now_s)
     if not any(one.stored is not None or one.minutes for one in reports):

@@ -213,6 +213,7 @@ def test_old_traffic_is_outside_the_time_asked_for(tmp_path: Path) -> None:
     fill(tmp_path / "specwatch.db", time.time() - 2 * DAY_S)
     assert "no traffic is stored" in run(tmp_path, "--since", "6h").stdout
     assert "above the crossover" in run(tmp_path, "--since", "4d").stdout
+    assert "above the crossover" in run(tmp_path, "--since", "999999999d").stdout
 
 
 @pytest.mark.parametrize(
