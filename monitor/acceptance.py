@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from monitor.live_mix import LENGTH_SPREAD
 from monitor.live_window import LiveWindow
 
 SAME_ACCEPTANCE = 0.03
@@ -22,15 +23,16 @@ WHOLE_K = 0.05
 def acceptance_noise(window: LiveWindow) -> float | None:
     """Half width of the 90% interval of the live acceptance length, relative to it; None where nothing was counted.
 
-    Requests differ by REQUEST_SPREAD. Within them, the variance of what one draft gets accepted is at most
-    mean * (K - mean), for any distribution on 0..K, and that bound stands in for it.
+    Requests differ by REQUEST_SPREAD, and the longer ones count for more. Within them, the variance of what one draft
+    gets accepted is at most mean * (K - mean), for any distribution on 0..K, and that bound stands in for it.
     """
     length, k = window.acceptance_length, window.effective_k
     if length is None or k is None or not window.drafts or not window.requests:
         return None
     accepted = min(max(length - 1.0, 0.0), k)
     steps = math.sqrt(accepted * (k - accepted) / window.drafts) / length
-    return Z_90 * math.hypot(steps, REQUEST_SPREAD / math.sqrt(window.requests))
+    between = REQUEST_SPREAD * math.sqrt((1.0 + LENGTH_SPREAD**2) / window.requests)
+    return Z_90 * math.hypot(steps, between)
 
 
 def acceptance_moved(window: LiveWindow, measured: float | None) -> bool:

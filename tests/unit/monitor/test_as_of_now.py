@@ -122,9 +122,9 @@ def test_acceptance_has_moved_only_beyond_its_own_noise(
     assert now.decides is decides
 
 
-@pytest.mark.parametrize(("concurrency", "decides"), [(6.0, False), (120.0, True)])
+@pytest.mark.parametrize(("concurrency", "decides"), [(40.0, False), (120.0, True)])
 def test_acceptance_of_a_few_long_requests_is_theirs_and_no_drift(concurrency: float, decides: bool) -> None:
-    """However many steps they take: ten thousand drafts of six requests are six requests."""
+    """However many steps they take: a hundred thousand drafts of forty requests are forty requests."""
     now = status(live_minute(concurrency, accepted=(0.66, 0.47, 0.33))).as_of_now
     assert now is not None
     assert now.decides is decides
