@@ -213,9 +213,10 @@ def _shift(arm: Curve, mean: float, states: Floats, asked: float, asked_edge: fl
 
 
 def _cannot(arm: Curve, asked: float) -> SameRate:
-    made = f"at most {math.exp(arm.states[-1]):.0f} tok/s"
+    # As a share: what another mix of requests does to both curves alike is not in them, so tok/s would be wrong.
+    makes = f"it makes at most {100 * math.exp(arm.states[-1] - asked):.0f}% of that output"
     if arm.rising:
         return SameRate(None, reason=f"not known: it would often exceed {arm.top:.3g}, the highest that was measured")
     if asked < arm.states[-1] + arm.state_half[-1]:
-        return SameRate(None, reason=f"at its limit within the noise: it made {made}")
-    return SameRate(None, reason=f"could not carry it: it made {made}", overload=True)
+        return SameRate(None, reason=f"at its limit within the noise: {makes}")
+    return SameRate(None, reason=f"could not carry it: {makes}", overload=True)
