@@ -116,7 +116,7 @@ def _judge(
     moved: bool,
     engines: int,
 ) -> _Judged:
-    shown = next((fingerprint for since_s, fingerprint in reversed(changes) if since_s <= minute.at_s), None)
+    shown = shown_at(changes, minute.at_s)
     if minute.concurrency is None:
         return _Judged(minute, LiveVerdict.UNKNOWN, "the page does not say how many requests run or wait", None, None)
     if minute.concurrency < IDLE:
@@ -140,6 +140,11 @@ def _judge(
     placed, reason = place(minute.concurrency, _as_now(verdict, stored), moved=moved)
     speedup = _speedup(verdict, minute.concurrency) if arm.name == watched else None
     return _Judged(minute, placed, reason, arm.name, speedup)
+
+
+def shown_at(changes: Sequence[tuple[float, str]], at_s: float) -> str | None:
+    """The fingerprint that a server showed at an instant; None before the first."""
+    return next((fingerprint for since_s, fingerprint in reversed(changes) if since_s <= at_s), None)
 
 
 def _by_time(minutes: Sequence[EngineMinute]) -> Mapping[float, Mapping[str, float]]:
@@ -226,8 +231,8 @@ def _live_ms(minutes: Iterable[EngineMinute]) -> float | None:
 
 
 def _acceptance(judged: Sequence[_Judged], swept: Mapping[str, float]) -> tuple[float | None, float | None]:
-    """Mean while it drafted, and the sweep's for the same arm."""
-    ran = [j for j in judged if j.minute.drafts]
+    """Mean while an arm of the sweep drafted, and the sweep's for the same arm."""
+    ran = [j for j in judged if j.minute.drafts and j.arm is not None]
     drafts, accepted = _sum(j.minute.drafts for j in ran), _sum(j.minute.accepted for j in ran)
     arms = {j.arm for j in ran}
     return (

@@ -9,7 +9,7 @@ from monitor.account_values import EngineMinute
 from monitor.as_of_now import as_of_now
 from monitor.config.model import Config, EndpointConfig
 from monitor.config.targets import parse_duration, pool_of
-from monitor.day_account import day_account
+from monitor.day_account import day_account, shown_at
 from monitor.live_arm import find_live_arm
 from monitor.live_mix import live_mix
 from monitor.live_window import live_window
@@ -51,7 +51,7 @@ def endpoint_reports(
         if stored is not None and first_s is not None:
             declared = _declared(config, endpoint, pool)
             changes = fingerprints_shown(store, endpoint.name)
-            as_of = _as_of(store, endpoint.name, stored, declared, since_s)
+            as_of = _as_of(store, endpoint.name, stored, declared, changes, since_s)
             account = day_account(minutes, stored, declared, first_s, now_s, changes, as_of)
         expired = stored is not None and now_s - stored.measured_at_s > parse_duration(config.alerts.max_age)
         if account is not None and expired:
@@ -88,10 +88,19 @@ def _declared(config: Config, endpoint: EndpointConfig, pool: str) -> str | None
 
 
 def _as_of(
-    store: Store, endpoint: str, stored: StoredCrossover, declared: str | None, since_s: float
+    store: Store,
+    endpoint: str,
+    stored: StoredCrossover,
+    declared: str | None,
+    changes: Sequence[tuple[float, str]],
+    since_s: float,
 ) -> AsOfNow | None:
-    """The answer at the acceptance and mix of the longest stretch of own traffic; None where that does not tell."""
-    spans = live_spans(store, endpoint, since_s, SPANS)
+    """The answer at the acceptance and mix of the longest stretch of own traffic; None where that does not tell.
+
+    Only of the server that was swept. What a new one is becomes known a little after its start: its end tells.
+    """
+    own = (None, stored.fingerprint)
+    spans = [span for span in live_spans(store, endpoint, since_s, SPANS) if shown_at(changes, span[1]) in own]
     if not spans:
         return None
     first_s, last_s = max(spans, key=lambda span: span[1] - span[0])

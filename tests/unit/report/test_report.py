@@ -19,9 +19,12 @@ from monitor.config.load import load_config
 from monitor.report.page import page
 from monitor.service.reporting import endpoint_reports
 from monitor.store.db import open_store
+from monitor.store.identities import save_identity
 from monitor.store.readings import append_readings
-from probes.values import Reason
-from tests.support.records import a_failed_reading
+from monitor.store.sweeps import begin_sweep, end_sweep
+from probes.values import Identity, Reason
+from tests.support.drift import SWEPT, stored_h200
+from tests.support.records import a_failed_reading, a_reading, an_engine
 from tests.support.stored_day import CONFIG, DAY_S, fill
 
 
@@ -238,3 +241,35 @@ def test_nothing_stored_ends_with_two(tmp_path: Path) -> None:
     result = run(tmp_path)
     assert result.exit_code == 2
     assert "`specwatch serve` stores traffic" in result.stderr
+
+
+def test_traffic_of_another_server_does_not_move_the_answer_for_this_one(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(CONFIG, encoding="utf-8")
+    loaded = load_config(tmp_path / "config.toml")
+    now_s = time.time()
+    held = stored_h200()
+    with open_store(loaded.store_path) as store:
+        sweep_id = begin_sweep(
+            store, pool="chat-70b", endpoint="chat", started_at_s=now_s - 3 * DAY_S, trigger="schedule", who="ops",
+            pid=1, host="gpu-7", baseline="off", live_arm="k3", plan={},
+        )  # fmt: skip
+        end_sweep(
+            store, sweep_id, ended_at_s=now_s - 2 * DAY_S, outcome="measured", reason="", exit_code=0,
+            fingerprint=held.fingerprint, result=held.result, arm_k=held.arm_k,
+        )  # fmt: skip
+        servers = (("dead", (20, 6), 1.0, (0.3, 0.1, 0.05)), (held.fingerprint, (6, 0), 2.0, SWEPT))
+        for fingerprint, hours, start_s, accepted in servers:
+            save_identity(store, "chat", now_s - 3600 * hours[0] + 10, Identity(model_root="m"), fingerprint)
+            for n in range(180 * (hours[0] - hours[1])):
+                taken = tuple(1e4 * n * share for share in accepted)
+                one = an_engine(
+                    tokens=3e4 * n, running=60.0, drafts=1e4 * n, draft_tokens=3e4 * n, accepted_tokens=sum(taken),
+                    accepted_per_pos=taken, finished=100.0 * n, histograms={},
+                )  # fmt: skip
+                at_s = now_s - 3600 * hours[0] + 20 * n
+                append_readings(store, [a_reading(at_s=at_s, engines=(one,), process_start_s=start_s)], {})
+        (report,) = endpoint_reports(loaded.config, store, ["chat"], now_s - DAY_S, now_s)
+    assert report.account is not None
+    assert not report.account.moved
+    assert report.account.unknown.share > 0.6
+    assert report.account.acceptance_length == pytest.approx(1 + sum(SWEPT), rel=0.01)
