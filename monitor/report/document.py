@@ -34,6 +34,9 @@ def report_json(report: EndpointReport) -> dict[str, Any]:
         "cost": cost_json(status.cost),
         "sweep_id": stored.sweep_id if stored is not None else None,
         "measured_at_s": stored.measured_at_s if stored is not None else None,
+        "imported": stored.imported if stored is not None else None,
+        "expired": report.expired,
+        "not_compared": report.not_compared or None,
         "crossover": to_json(stored.result) if stored is not None else None,
         "account": account_json(report.account),
     }

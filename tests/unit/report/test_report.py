@@ -189,6 +189,9 @@ def test_an_answer_for_another_server_is_not_told_as_this_one_s(tmp_path: Path) 
     text = _stored_as(tmp_path, "UPDATE crossovers SET fingerprint = 'ffff'")
     assert "not compared with this endpoint: another server" in _headline(text)
     assert text.count("<td>not compared</td>") == 2
+    (document,) = json.loads(run(tmp_path, "--json").stdout)["endpoints"]
+    assert document["not_compared"].startswith("another server")
+    assert (document["expired"], document["imported"]) == (False, False)
     assert 'class="rule edge"' not in text
 
 
