@@ -24,6 +24,8 @@ from probes.scrape.identity import identify
 from probes.scrape.scrape import Scraper
 from probes.values import Axis, Identity, Reading, State, Target
 
+EARLIEST_S = 1_577_836_800.0
+"""2020: no server speculated before."""
 APART_S = 86_400.0
 """Arms measured further apart than a day were hardly measured under one condition."""
 
@@ -78,12 +80,18 @@ async def _look(target: Target, scrape: ScrapeConfig) -> tuple[Reading, Identity
 
 
 def measured_at(imported: Imported, now_s: float) -> Measured:
-    """From the files' own dates where each has one, else from when they were last changed; never later than now."""
-    if imported.measured_s is not None:
-        (first_s, last_s), told_by = imported.measured_s, "their own dates"
+    """From the files' own dates where each has one that can be true, else from when they were last changed.
+
+    Never later than now; tools write dates without their zone, so that one of today may seem to come.
+    """
+    dates = imported.measured_s
+    if dates is not None and dates[0] >= EARLIEST_S and dates[1] <= now_s + APART_S:
+        (first_s, last_s), told_by = dates, "their own dates"
     else:
         times = [path.stat().st_mtime for path in imported.files]
         first_s, last_s, told_by = min(times), max(times), "when the files were last changed"
+        if dates is not None:
+            told_by += " (the dates in them cannot be true)"
     return Measured(min(first_s, now_s), min(last_s, now_s), told_by)
 
 

@@ -36,8 +36,14 @@ class TestAge:
         assert (found.last_s, found.told_by) == (NOW_S - 3600, "when the files were last changed")
 
     def test_a_date_in_the_future_must_not_outlive_every_sweep_to_come(self, imported: Imported) -> None:
-        dated = replace(imported, measured_s=(NOW_S, NOW_S + 86_400))
+        dated = replace(imported, measured_s=(NOW_S, NOW_S + 40_000))
         assert measured_at(dated, NOW_S).last_s == NOW_S
+
+    @pytest.mark.parametrize("dates", [(NOW_S, NOW_S + 90_000), (-62e9, NOW_S), (0.0, 0.0), (2e11, 2e11)])
+    def test_dates_that_cannot_be_true_are_not_believed(self, imported: Imported, dates: tuple[float, float]) -> None:
+        found = measured_at(replace(imported, measured_s=dates), NOW_S)
+        assert found.last_s == NOW_S - 3600
+        assert found.told_by.endswith("(the dates in them cannot be true)")
 
 
 class TestContradictions:
