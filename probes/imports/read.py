@@ -44,14 +44,14 @@ def read_results(
     rows = opened.rows
     _refuse_duplicates(rows)
     chosen = _baseline(rows, baseline)
-    models = tuple(dict.fromkeys(row.model for row in rows if row.model))
+    models = tuple(dict.fromkeys(row.model for row in rows if row.model and row.model.isprintable()))
     if len(models) > 1:
         notes.append(f"the files name more than one model ({', '.join(models)}); only arms of one can be compared.")
     qualified = qualify(rows, chosen, asked=baseline is not None)
     used = qualified.rows
     axis = _axis(used, notes)
-    assumed = engines is None and any(row.engines is None and row.in_flight is not None for row in used)
-    if assumed:
+    unsaid = [row for row in used if engines is None and row.engines is None]
+    if any(row.in_flight is not None for row in unsaid):
         notes.append("No file says how many engines shared the load: one is assumed. Otherwise say --engines N.")
     used = tuple(replace(row, engines=_engines(row, engines)) for row in used)
     points, cells = points_and_cells(used, axis)
@@ -68,7 +68,7 @@ def read_results(
         reasons=qualified.reasons,
         refused=qualified.refused,
         tools=tuple(dict.fromkeys(row.tool for row in used if row.tool)),
-        engines_assumed=assumed,
+        engines_assumed=axis is Axis.CONCURRENCY_PER_ENGINE and bool(unsaid),
         models=models,
         versions=tuple(dict.fromkeys(row.version for row in used if row.version)),
         measured_s=(min(known_s), max(known_s)) if known_s and None not in ended else None,

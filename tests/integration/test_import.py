@@ -220,6 +220,11 @@ def test_how_many_engines_shared_the_load_must_be_said_where_the_server_has_seve
         told = stored(tmp_path, path, options=("--engines", "2"))
         assert told.exit_code == 0, told.output
         assert "k3 against off: crosses at 1" in told.stdout
+        by_engine = table(tmp_path)
+        assert "--engines 2" in stored(tmp_path, by_engine).stderr, (
+            "its concurrency is one engine's, its tok/s all engines'"
+        )
+        assert stored(tmp_path, by_engine, options=("--engines", "2")).exit_code == 0
 
 
 def test_a_live_arm_that_the_results_do_not_have_is_named(tmp_path: Path, server: CannedServer) -> None:
