@@ -22,6 +22,8 @@ def crossover_short(status: EndpointStatus) -> str:
         where = f"never faster at any load {'as of now' if moved else 'measured'}"
     elif moved:
         where = f"crossover as of now {crossover_words(crossover)}"
+    elif crossover.value is None:
+        where = f"crossover {crossover.verdict.value.replace('_', ' ')}"
     else:
         where = f"crossover {interval_text(crossover.value, crossover.low, crossover.high)}"
     return f"{where}, {'swept' if moved else 'measured'} {age_text(crossover.age_s)} ago"
@@ -62,4 +64,7 @@ def as_of_now_lines(status: EndpointStatus) -> list[str]:
 def _measured(crossover: CrossoverNow) -> str:
     if crossover.verdict is Verdict.NEVER_FASTER:
         return f"none: {crossover.for_arm} was not faster at any load measured"
+    if crossover.value is None:
+        word = crossover.verdict.value.replace("_", " ")
+        return f"none that is clear ({word}), though {crossover.for_arm} was slower at this load"
     return f"{interval_text(crossover.value, crossover.low, crossover.high)} concurrent requests per engine"

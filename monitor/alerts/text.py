@@ -12,7 +12,7 @@ from monitor.compared import compared_in, seen_faster
 from monitor.units import age_text, number
 from monitor.values import EndpointStatus, StoredCrossover
 from probes.crossover import speedup_at
-from probes.values import ArmVerdict, BandPoint
+from probes.values import ArmVerdict, BandPoint, Verdict
 
 Fact = str | float | int | bool | None
 
@@ -139,7 +139,8 @@ def _choices(status: EndpointStatus, measured: StoredCrossover | None) -> list[s
         )
     choices.append(f"switch speculation off, or route this traffic to servers that run {baseline}")
     crossover = compared_in(status)
-    low = crossover.low if crossover is not None else None
+    # The lower edge of any other verdict is no load under which it pays.
+    low = crossover.low if crossover is not None and crossover.verdict is Verdict.CROSSES else None
     choices.append(
         f"scale out: under {number(low)} concurrent per engine {live} pays again"
         if low is not None

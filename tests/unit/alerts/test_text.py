@@ -213,3 +213,16 @@ def test_facts_tell_a_crossover_as_of_now_from_the_measured_one() -> None:
     }  # fmt: skip
     assert {key: facts[key] for key in expected} == expected
     assert text.facts(a_status(0.88), None)["as_of_now"] is False
+
+
+def test_an_unclear_sweep_promises_no_load_under_which_it_pays() -> None:
+    """Slower at low load and faster above: its lower edge is the highest load at which it was clearly faster."""
+    crossover = a_status().crossover
+    assert crossover is not None
+    unclear = replace(crossover, verdict=Verdict.UNCLEAR, value=None, low=250.0, high=None)
+    title, body = text.firing(a_status(0.88, crossover=unclear), SETTINGS, NOW_S, NOW_S, a_stored_crossover())
+    assert "crossover unclear, measured 3 d ago" in title
+    assert "Crossover: none that is clear (unclear), though k3 was slower at this load; sweep 17" in body
+    assert "250" not in title + body
+    assert "pays again" not in body
+    assert "- scale out, if this much load per engine is not wanted anyway" in body
