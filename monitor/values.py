@@ -191,7 +191,7 @@ class EndpointStatus:
     speedup_now: BandPoint | None
     """Live arm against baseline at the live concurrency, with its band; None outside the measured range."""
     headroom: float | None
-    """Crossover's lower edge over live concurrency; None where the verdict is any but `crosses`, or that edge is open."""
+    """Crossover's lower edge over live concurrency; None unless the verdict is `crosses` and that edge is closed."""
     loss_pct: float | None
     """1 - speedup in percent at the live concurrency, where it is a loss."""
     output_tok_s: float | None
