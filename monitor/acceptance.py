@@ -10,10 +10,10 @@ from monitor.live_window import LiveWindow
 SAME_ACCEPTANCE = 0.03
 """Difference up to which live and swept acceptance are one: it moves a speedup by at most as much, and two runs of one
 server differ by as much anyway."""
-REQUEST_SPREAD = 0.15
+REQUEST_SPREAD = 0.25
 """Assumed standard deviation of one request's acceptance length over the mean: code is guessed better than prose. Few
 long requests are what they happen to be, however many steps they take."""
-MAX_NOISE = 0.05
+MAX_NOISE = 0.10
 """A live window that leaves acceptance less sure than this (90%) does not tell whether it moved."""
 Z_90 = 1.645
 WHOLE_K = 0.05

@@ -52,6 +52,7 @@ def live_minute(
     output_tok_s: float = 9000.0,
     drafts_per_s: float | None = None,
     live_counter: bool = True,
+    answer_tokens: float = 256.0,
 ) -> list[StoredReading]:
     """Thirteen pages of a minute; `accepted` is the share of drafts that each position gets accepted."""
     loads = [concurrency] * 13 if isinstance(concurrency, int | float) else list(concurrency)
@@ -63,6 +64,7 @@ def live_minute(
         one = replace(
             engine(running=load, tokens=1000.0 + moved_s * output_tok_s),
             generation_tokens_live=live_counter,
+            finished=moved_s * output_tok_s // answer_tokens,
             drafts=drafts if k else None,
             draft_tokens=drafts * k if k else None,
             accepted_tokens=drafts * sum(accepted) if k else None,
