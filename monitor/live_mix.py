@@ -18,6 +18,9 @@ MIX_SPAN_S = 900.0
 """How far back the mix looks: long enough for the lengths of slow traffic, short enough to follow the hour."""
 MIN_REQUESTS = 20
 """Fewer finished requests say next to nothing: the 90% interval of their mean length is wider than a factor of 1.4."""
+LIFETIMES = 10
+"""Requests that a server must have finished since its start for each one that is in it now. Before, the short answers
+have ended and the long ones have not: of a hundred that begin together the first twenty to end are the shortest."""
 LENGTH_SPREAD = 1.0
 """Standard deviation of lengths over their mean, as chat traffic has it (log-normal with sigma 0.8)."""
 SAME_MIX = 0.10
@@ -28,13 +31,16 @@ Z_90 = 1.645
 def live_mix(before: Reading, after: Reading) -> LiveMix | None:
     """Mean lengths of what finished between two pages of one server start, all engines together.
 
-    None below MIN_REQUESTS, across a restart, and where the page lacks a length or its prefix cache's counters.
+    None below MIN_REQUESTS, across a restart, soon after a start (LIFETIMES), and where the page lacks a length or its
+    prefix cache's counters.
     """
     if after.at_s <= before.at_s or restarted(before, after):
         return None
     pairs = list(_pairs(before, after))
     outputs, prompts = _gained(pairs, "generation_tokens"), _gained(pairs, "prompt_tokens")
     if outputs is None or prompts is None or min(outputs.count, prompts.count) < MIN_REQUESTS:
+        return None
+    if _just_started(after):
         return None
     computed = _computed(pairs, prompts)
     if computed is None or outputs.total <= 0:
@@ -65,6 +71,12 @@ def _pairs(before: Reading, after: Reading) -> Iterator[tuple[EngineReading, Eng
     for engine in after.engines:
         if engine.engine in earlier:
             yield earlier[engine.engine], engine
+
+
+def _just_started(page: Reading) -> bool:
+    finished = sum(e.histograms["generation_tokens"].count for e in page.engines if "generation_tokens" in e.histograms)
+    inside = sum((e.running or 0.0) + (e.waiting or 0.0) for e in page.engines)
+    return finished < LIFETIMES * inside
 
 
 def _gained(pairs: list[tuple[EngineReading, EngineReading]], name: str) -> Histogram | None:

@@ -57,7 +57,7 @@ def test_the_mix_is_what_finished_between_the_pages_less_what_the_prefix_cache_h
 
 
 def test_engines_are_taken_together() -> None:
-    found = live_mix(page(NOW_S - 600, 10, engines=("0", "1")), page(NOW_S, 30, engines=("0", "1")))
+    found = live_mix(page(NOW_S - 600, 50, engines=("0", "1")), page(NOW_S, 70, engines=("0", "1")))
     assert found is not None
     assert found.requests == 40.0
 
@@ -82,6 +82,14 @@ def test_the_engines_own_count_of_computed_prompt_tokens_is_taken_where_it_has_o
 )
 def test_what_does_not_tell_gives_no_mix(before: Reading, after: Reading) -> None:
     assert live_mix(before, after) is None
+
+
+@pytest.mark.parametrize(("finished", "told"), [(60.0, False), (1000.0, True)])
+def test_what_ended_first_after_a_start_is_not_the_mix(finished: float, told: bool) -> None:
+    """With a hundred in the server, sixty that have ended since it started are its shortest."""
+    busy = page(NOW_S, finished)
+    busy = replace(busy, engines=(replace(busy.engines[0], running=90.0, waiting=10.0),))
+    assert (live_mix(page(NOW_S - 60, finished - 50.0), busy) is not None) is told
 
 
 @pytest.mark.parametrize(
