@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from monitor.compared import withdrawn
 from monitor.live_window import LiveWindow
+from monitor.units import number
 from monitor.values import AsOfNow, CrossoverNow, LiveVerdict
 from probes.crossover import speedup_at
 from probes.values import ArmVerdict, BandPoint, Verdict
@@ -42,9 +43,10 @@ def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -
     top = crossover.band[-1].concurrency if crossover.band else None
     if crossover.verdict is Verdict.ALWAYS_FASTER:
         if top is None or concurrency > top:
+            end = number(top) if top is not None else "an unknown load"
             return (
                 LiveVerdict.UNKNOWN,
-                f"{crossover.for_arm} {was} faster everywhere up to {top}, nothing measured beyond",
+                f"{crossover.for_arm} {was} faster everywhere up to {end}, nothing measured beyond",
             )
         return LiveVerdict.BELOW, f"{crossover.for_arm} {was} faster at every concurrency measured"
     if crossover.verdict is Verdict.NEVER_FASTER:

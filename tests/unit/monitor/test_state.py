@@ -117,6 +117,12 @@ def test_beyond_the_measured_range_the_rule_does_not_apply() -> None:
     assert "outside the range" in seen.alerting_reason
 
 
+def test_the_highest_measured_load_is_told_as_people_write_numbers() -> None:
+    band = ((1, 1.9, 1.85, 1.95), (63.90742924317215, 1.2, 1.1, 1.3))
+    always = crossing(verdict=Verdict.ALWAYS_FASTER, value=None, low=63.9, high=None, band=band)
+    assert "faster everywhere up to 63.9, nothing" in status(minute(70.0), stored(always)).verdict_reason
+
+
 @pytest.mark.parametrize(
     ("verdict", "concurrency", "expected"),
     [
