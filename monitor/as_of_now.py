@@ -103,7 +103,7 @@ def _mix_half(found: Crossover, model: StepModel, arm: str, concurrency: float |
     if not band:
         return 0.0
     here = min(max(concurrency or 0.0, band[0].concurrency), band[-1].concurrency)
-    noise, now = mix_noise(mix.requests), mix.mix
+    noise, now = mix_noise(mix), mix.mix
 
     def moved_by(prompts: float, outputs: float) -> float:
         other = Mix(now.prompt_tokens * math.exp(prompts), now.output_tokens * math.exp(outputs))

@@ -22,7 +22,8 @@ LIFETIMES = 10
 """Requests that a server must have finished since its start for each one that is in it now. Before, the short answers
 have ended and the long ones have not: of a hundred that begin together the first twenty to end are the shortest."""
 LENGTH_SPREAD = 1.0
-"""Standard deviation of lengths over their mean, as chat traffic has it (log-normal with sigma 0.8)."""
+"""Standard deviation of lengths over their mean, as chat traffic has it (log-normal with sigma 0.8), and the least that
+is believed: the longest requests, which make it, may not have come yet."""
 SAME_MIX = 0.10
 """Means closer than this are one mix; sweeps, which take their lengths from live traffic, use the same share."""
 Z_90 = 1.645
@@ -46,17 +47,35 @@ def live_mix(before: Reading, after: Reading) -> LiveMix | None:
     if computed is None or outputs.total <= 0:
         return None
     mix = Mix(prompt_tokens=computed, output_tokens=outputs.total / outputs.count)
-    return LiveMix(mix, requests=outputs.count, span_s=after.at_s - before.at_s)
+    spread = max(LENGTH_SPREAD, length_spread(outputs), length_spread(prompts))
+    return LiveMix(mix, requests=outputs.count, span_s=after.at_s - before.at_s, spread=spread)
 
 
-def mix_noise(requests: float) -> float:
-    """Half width of the 90% interval of a mean length over so many requests, as a difference of logarithms."""
-    return Z_90 * LENGTH_SPREAD / math.sqrt(requests)
+def mix_noise(mix: LiveMix) -> float:
+    """Half width of the 90% interval of the live mean lengths, as a difference of logarithms."""
+    return Z_90 * mix.spread / math.sqrt(mix.requests)
+
+
+def length_spread(lengths: Histogram) -> float:
+    """Standard deviation over mean of what a histogram holds, a bucket's requests taken as spread evenly over it.
+
+    Buckets are coarse, so the lengths are scaled to the mean that the page's sum gives; what lies beyond the last edge
+    is taken to lie at it. 0 where nothing tells.
+    """
+    mean = square = lower = below = 0.0
+    for edge, counted in zip(lengths.edges, lengths.counts, strict=True):
+        upper = lower if math.isinf(edge) else max(edge, 0.0)
+        mean += (counted - below) * (lower + upper) / 2
+        square += (counted - below) * (lower * lower + lower * upper + upper * upper) / 3
+        lower, below = upper, counted
+    if below <= 0 or mean <= 0:
+        return 0.0
+    return math.sqrt(max(0.0, square * below / mean**2 - 1.0))
 
 
 def mix_moved(now: LiveMix, measured: Mix) -> bool:
     """Whether live lengths differ from the measured ones by more than their own noise and SAME_MIX."""
-    return mix_distance(now.mix, measured) > max(SAME_MIX, mix_noise(now.requests))
+    return mix_distance(now.mix, measured) > max(SAME_MIX, mix_noise(now))
 
 
 def mix_distance(one: Mix, two: Mix) -> float:
@@ -80,7 +99,7 @@ def _just_started(page: Reading) -> bool:
 
 
 def _gained(pairs: list[tuple[EngineReading, EngineReading]], name: str) -> Histogram | None:
-    """Count and total of what was observed, over all engines; None where one of them does not tell."""
+    """What was observed, over all engines; None where one of them does not tell."""
     gains = [
         gained(old.histograms[name], new.histograms[name])
         if name in old.histograms and name in new.histograms
@@ -90,7 +109,10 @@ def _gained(pairs: list[tuple[EngineReading, EngineReading]], name: str) -> Hist
     known = [gain for gain in gains if gain is not None]
     if not known or len(known) < len(gains):
         return None
-    return Histogram((), (), sum(g.total for g in known), sum(g.count for g in known))
+    edges = known[0].edges
+    alike = all(gain.edges == edges for gain in known)
+    counts = tuple(map(sum, zip(*(gain.counts for gain in known), strict=True))) if alike else ()
+    return Histogram(edges if alike else (), counts, sum(g.total for g in known), sum(g.count for g in known))
 
 
 def _computed(pairs: list[tuple[EngineReading, EngineReading]], prompts: Histogram) -> float | None:

@@ -85,6 +85,8 @@ class LiveMix:
     requests: float
     """Finished requests that it rests on."""
     span_s: float
+    spread: float = 1.0
+    """Standard deviation of a length over its mean, the larger of prompts' and answers', as the buckets show it."""
 
 
 @dataclass(frozen=True, slots=True)

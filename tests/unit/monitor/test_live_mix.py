@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.live_mix import live_mix, mix_moved
+from monitor.live_mix import length_spread, live_mix, mix_moved
 from monitor.values import LiveMix
 from probes.steptime.values import Mix
 from probes.values import EngineReading, Histogram, Reading
@@ -109,3 +109,36 @@ def test_a_mix_has_moved_only_beyond_ten_percent_and_its_own_noise(
 ) -> None:
     now = LiveMix(Mix(prompt, output), requests, 900.0)
     assert mix_moved(now, Mix(300.0, 60.0)) is moved
+
+
+def test_one_spread_of_lengths_is_told_from_the_buckets() -> None:
+    even = Histogram((1.0, 2.0, 5.0, 10.0, float("inf")), (10.0, 20.0, 50.0, 100.0, 100.0), 500.0, 100.0)
+    assert length_spread(even) == pytest.approx(1 / 3**0.5, rel=0.01)
+    assert length_spread(Histogram((), (), 0.0, 0.0)) == 0.0
+
+
+def test_a_few_very_long_prompts_make_the_mean_unsure() -> None:
+    edges = (100.0, 200.0, 50_000.0, 100_000.0, float("inf"))
+
+    def one(finished: float) -> EngineReading:
+        long = finished / 100
+        counts = (0.0, finished - long, finished - long, finished, finished)
+        prompts = Histogram(edges, counts, 150.0 * (finished - long) + 75_000.0 * long, finished)
+        return replace(
+            engine("0"),
+            finished=finished,
+            prefix_queries=None,
+            prefix_hits=None,
+            histograms={
+                "prompt_tokens": prompts,
+                "computed_prompt_tokens": prompts,
+                "generation_tokens": lengths(finished, 60.0),
+            },
+        )
+
+    found = live_mix(reading(NOW_S - 600, [one(1000.0)]), reading(NOW_S, [one(1200.0)]))
+    assert found is not None
+    assert found.spread > 5
+    fewer_long = Mix(found.mix.prompt_tokens / 1.5, found.mix.output_tokens)
+    assert not mix_moved(found, fewer_long)
+    assert mix_moved(replace(found, spread=1.0), fewer_long)
