@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from monitor.values import Span
+from monitor.now_values import Span
 
 
 @dataclass(frozen=True, slots=True)

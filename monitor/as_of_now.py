@@ -11,13 +11,17 @@ import math
 from monitor.acceptance import acceptance_moved, acceptance_noise, acceptance_with
 from monitor.live_mix import mix_distance, mix_moved, mix_noise
 from monitor.live_window import LiveWindow
+from monitor.now_values import AsOfNow, LiveMix
 from monitor.observed import observed_speedup
-from monitor.values import AsOfNow, LiveMix, StoredCrossover
+from monitor.values import StoredCrossover
 from probes.steptime.adjust import adjusted
-from probes.steptime.break_even import break_even
+from probes.steptime.break_even import break_even, no_break_even
 from probes.steptime.shift import speedup_change
 from probes.steptime.values import Mix, StepModel
 from probes.values import ArmVerdict, Crossover, Reason
+
+EITHER_WAY = ("never_pays", "always_pays")
+"""What it means that there is no break-even, where that is known."""
 
 
 def as_of_now(
@@ -46,9 +50,11 @@ def as_of_now(
     if decides:
         arms = _moved_arms(found, live_arm, window, mix if moved_m else None, moved_acceptance=moved_a)
         verdict = arms[arm]
-    even = None
+    even, no_even = None, None
     if model is not None and window.concurrency and verdict.speedup:
         even = break_even(found, arm, window.concurrency, to_mix)
+        if even is None:
+            no_even = no_break_even(found, arm, window.concurrency, to_mix)
     return AsOfNow(
         for_arm=arm,
         verdict=verdict.verdict,
@@ -65,6 +71,7 @@ def as_of_now(
         reasons=verdict.reasons if decides else _unmodelled(arm, lately, measured_at) if moved_a else (),
         decides=decides,
         arms=arms,
+        no_break_even=no_even if no_even is not None and no_even.code in EITHER_WAY else None,
     )
 
 

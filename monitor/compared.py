@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from monitor.values import AsOfNow, CrossoverNow, EndpointStatus
+from monitor.now_values import AsOfNow
+from monitor.values import CrossoverNow, EndpointStatus
 
 
 def compared(crossover: CrossoverNow | None, now: AsOfNow | None) -> CrossoverNow | None:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from monitor.moved_curves import moved_result
-from monitor.values import ArmAtRate, Cost, EndpointStatus, Span, StoredCrossover, StoredReading
+from monitor.now_values import ArmAtRate, Cost, Span
+from monitor.values import EndpointStatus, StoredCrossover, StoredReading
 from probes.crossover.arrival import Curve, curves_of, lead, same_rate
 from probes.values import BandPoint, CurveSample, State
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from monitor.now_values import Cost, Span
 from monitor.units import number
-from monitor.values import Cost, Span
 
 
 def cost_lines(cost: Cost, live_arm: str, baseline: str) -> list[str]:

@@ -15,7 +15,8 @@ from monitor.account_values import DayAccount, EngineMinute, PerToken, Portion
 from monitor.day_arms import with_arms
 from monitor.live_arm import find_live_arm
 from monitor.moved_curves import moved_result
-from monitor.values import AsOfNow, CrossoverNow, LiveVerdict, Span, StoredCrossover
+from monitor.now_values import AsOfNow, Span
+from monitor.values import CrossoverNow, LiveVerdict, StoredCrossover
 from monitor.verdict_now import BY_CLIENTS, place
 from probes.crossover.arrival import ALONE
 from probes.crossover.estimate import speedup_at

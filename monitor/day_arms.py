@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from monitor.account_values import ArmDay, DayAccount, EngineMinute
 from monitor.cost import SATURATED_SHARE
-from monitor.values import Span
+from monitor.now_values import Span
 from probes.crossover.arrival import Curve, SameRate, curves_of, lead, same_rate
 from probes.values import BandPoint, Crossover
 

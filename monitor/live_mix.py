@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from monitor.values import LiveMix
+from monitor.now_values import LiveMix
 from probes.scrape.quantiles import gained
 from probes.scrape.rates import restarted
 from probes.steptime.values import Mix

@@ -5,8 +5,9 @@ Lengths of acceptance get two decimals: a tenth of a token moves a crossover by 
 
 from __future__ import annotations
 
+from monitor.now_values import AsOfNow
 from monitor.units import age_text, interval_text, number
-from monitor.values import AsOfNow, CrossoverNow
+from monitor.values import CrossoverNow
 from probes.steptime.values import Mix
 from probes.values import BandPoint, Verdict
 

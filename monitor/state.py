@@ -13,7 +13,8 @@ from monitor.compared import compared, seen_faster
 from monitor.cost import with_cost
 from monitor.live_arm import LiveArm, find_live_arm
 from monitor.live_window import LiveWindow, live_window
-from monitor.values import AsOfNow, CrossoverNow, EndpointStatus, LiveMix, StoredCrossover, StoredReading
+from monitor.now_values import AsOfNow, LiveMix
+from monitor.values import CrossoverNow, EndpointStatus, StoredCrossover, StoredReading
 from monitor.verdict_now import BY_CLIENTS, contradicted, rule_applies, verdict_of, withdrawal
 from probes.crossover import speedup_at
 from probes.values import ArmVerdict, Axis, BandPoint, Identity, State, Verdict

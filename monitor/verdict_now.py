@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from monitor.compared import withdrawn
 from monitor.live_window import LiveWindow
+from monitor.now_values import AsOfNow
 from monitor.units import number
-from monitor.values import AsOfNow, CrossoverNow, LiveVerdict
+from monitor.values import CrossoverNow, LiveVerdict
 from probes.crossover import speedup_at
 from probes.values import ArmVerdict, BandPoint, Verdict
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from monitor.cost_text import ratio_text, span_text
+from monitor.now_values import Cost
 from monitor.units import number
-from monitor.values import Cost, EndpointStatus
+from monitor.values import EndpointStatus
 
 
 def how_much(status: EndpointStatus) -> str:

@@ -58,6 +58,8 @@ def as_of_now_lines(status: EndpointStatus) -> list[str]:
             f"Break-even: {now.for_arm} pays at {number(now.break_even.concurrency)} concurrent from an acceptance "
             f"length of {break_even_words(now.break_even)}; it has {now.acceptance_length:.2f} now."
         )
+    elif now.no_break_even is not None:
+        lines.append(f"Break-even: none. {now.no_break_even.text}")
     return lines
 
 

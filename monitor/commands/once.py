@@ -14,12 +14,13 @@ import click
 
 from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, secret_or_exit
 from monitor.cost import cost_json
+from monitor.now_values import AsOfNow
 from monitor.now_words import break_even_words, changed_words, crossover_words
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.not_restored import not_restored_words, unrestored
 from monitor.service.once import look_once
 from monitor.units import age_text, interval_text, number
-from monitor.values import AsOfNow, CrossoverNow, EndpointStatus, LiveVerdict
+from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict
 from probes.values import BandPoint
 
 
@@ -121,6 +122,7 @@ def as_of_now_json(now: AsOfNow) -> dict[str, Any]:
         "acceptance_length": now.acceptance_length,
         "acceptance_swept": now.acceptance_measured,
         "break_even_acceptance": _point_json(now.break_even),
+        "no_break_even": now.no_break_even.code if now.no_break_even is not None else None,
         "mix": None
         if now.mix is None
         else {**asdict(now.mix.mix), "requests": now.mix.requests, "span_s": now.mix.span_s},
@@ -151,6 +153,8 @@ def status_line(status: EndpointStatus) -> str:
         parts.append(f"speedup now {point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]")
     if now is not None and now.break_even is not None:
         parts.append(f"pays here from an acceptance of {break_even_words(now.break_even)}")
+    elif now is not None and now.no_break_even is not None:
+        parts.append(now.no_break_even.text.removesuffix("."))
     if status.live_arm is not None:
         parts.append(f"live arm {status.live_arm}")
     if status.verdict_reason:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from monitor.account_values import ArmDay, DayAccount, PerToken
 from monitor.cost_text import ratio_text, span_text
+from monitor.now_values import Span
 from monitor.units import age_text, number
-from monitor.values import Span
 
 MENTIONED = 0.005
 """Reasons for unknown time that took a smaller share are left out."""

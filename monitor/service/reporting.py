@@ -13,6 +13,7 @@ from monitor.day_account import day_account, shown_at
 from monitor.live_arm import find_live_arm
 from monitor.live_mix import live_mix
 from monitor.live_window import live_window
+from monitor.now_values import AsOfNow
 from monitor.report.values import EndpointReport
 from monitor.service.statuses import StoredReadings, all_statuses, newest_crossover, pool_live_arm
 from monitor.store.db import Store
@@ -20,7 +21,7 @@ from monitor.store.identities import fingerprints_shown, load_identity
 from monitor.store.minutes import engine_minutes, first_reading_s
 from monitor.store.readings import live_spans, load_readings
 from monitor.store.sweeps import get_sweep
-from monitor.values import AsOfNow, StoredCrossover
+from monitor.values import StoredCrossover
 from monitor.verdict_now import BY_CLIENTS
 from probes.values import Axis
 

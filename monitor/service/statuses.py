@@ -14,13 +14,14 @@ from urllib.parse import urlsplit
 from monitor.config.model import Config, EndpointConfig
 from monitor.config.targets import parse_duration, pool_of
 from monitor.live_mix import MIX_SPAN_S, live_mix
+from monitor.now_values import LiveMix
 from monitor.service.locks import holder_of, sweep_lock_path
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.store.db import Store
 from monitor.store.identities import load_identity
 from monitor.store.readings import latest_reading, live_spans, load_readings
 from monitor.store.sweeps import latest_crossover, sweeps_since
-from monitor.values import GATE_PHASE, EndpointStatus, LiveMix, StoredCrossover, StoredReading, SweepRecord
+from monitor.values import GATE_PHASE, EndpointStatus, StoredCrossover, StoredReading, SweepRecord
 from probes.scrape.fingerprint import fingerprint
 from probes.scrape.rates import restarted
 from probes.values import Identity, Reading, State

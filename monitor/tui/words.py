@@ -109,7 +109,10 @@ def now_text(status: EndpointStatus) -> str:
     parts = []
     if now.acceptance_length is not None:
         notes = [f"swept {now.acceptance_measured:.2f}"] if now.acceptance_measured is not None else []
-        notes += [f"pays from {now.break_even.ratio:.2f}"] if now.break_even is not None else []
+        if now.break_even is not None:
+            notes.append(f"pays from {now.break_even.ratio:.2f}")
+        elif now.no_break_even is not None:
+            notes.append("pays with none here" if now.no_break_even.code == "never_pays" else "pays with any here")
         parts.append(f"acceptance {now.acceptance_length:.2f}" + (f" ({', '.join(notes)})" if notes else ""))
     if now.mix is not None:
         swept = f" (swept {tokens(now.mix_measured)})" if now.mix_measured is not None else ""

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from monitor.now_values import AsOfNow
 from monitor.store.db import Store, open_store
-from monitor.values import AsOfNow, EndpointStatus, LiveVerdict
+from monitor.values import EndpointStatus, LiveVerdict
 from probes.crossover import speedup_at
 from probes.sim.truth import true_crossover, true_curve
 from probes.values import ArmVerdict

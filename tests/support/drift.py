@@ -8,7 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from monitor.values import LiveMix, StoredCrossover, StoredReading
+from monitor.now_values import LiveMix
+from monitor.values import StoredCrossover, StoredReading
 from probes.crossover import cells_to_points, estimate
 from probes.crossover.whole import completed
 from probes.steptime.shift import output_shift

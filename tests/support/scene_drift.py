@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from monitor.values import AlertPhase, AlertState, AsOfNow, EndpointStatus, LiveMix, LiveVerdict, Snapshot
+from monitor.now_values import AsOfNow, LiveMix
+from monitor.values import AlertPhase, AlertState, EndpointStatus, LiveVerdict, Snapshot
 from probes.steptime.values import Mix
 from probes.values import BandPoint, Reason, Verdict
 from tests.support.scene_parts import crossover, endpoint, history, snapshot

@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from monitor.alerts.rule import Finding, RuleSettings, evaluate, judge, retire
-from monitor.values import AlertEvent, AlertPhase, AlertState, AsOfNow, EndpointStatus, LiveVerdict
+from monitor.now_values import AsOfNow
+from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, LiveVerdict
 from probes.values import BandPoint, State, Verdict
 from tests.support.records import a_status
 

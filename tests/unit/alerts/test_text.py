@@ -7,7 +7,8 @@ from typing import Any
 
 from monitor.alerts import text
 from monitor.alerts.rule import RuleSettings
-from monitor.values import ArmAtRate, AsOfNow, Cost, EngineNow, LiveMix, Span
+from monitor.now_values import ArmAtRate, AsOfNow, Cost, LiveMix, Span
+from monitor.values import EngineNow
 from probes.steptime.values import Mix
 from probes.values import ArmVerdict, BandPoint, Reason, Verdict
 from tests.support.records import a_status, a_stored_crossover

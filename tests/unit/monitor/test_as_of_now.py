@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from monitor.alerts.crossover_text import as_of_now_lines
 from monitor.commands.once import status_json, status_line
+from monitor.now_values import LiveMix
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.units import interval_text
-from monitor.values import CrossoverNow, EndpointStatus, LiveMix, LiveVerdict, StoredCrossover, StoredReading
+from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict, StoredCrossover, StoredReading
 from monitor.verdict_now import place
 from probes.crossover import speedup_at
 from probes.crossover.estimate import curve_at
-from probes.values import Axis, BandPoint, Identity, Verdict
+from probes.values import ArmVerdict, Axis, BandPoint, Identity, Verdict
 from tests.support.drift import SWEPT_MIX, h200, live_minute, live_mix_of, stored_h200
 from tests.support.readings import NOW_S
 
@@ -291,3 +294,36 @@ def test_once_shows_the_sweeps_crossover_and_the_one_of_now() -> None:
     assert shown["as_of_now"]["break_even_acceptance"]["value"] == pytest.approx(2.31, rel=0.05)
     assert shown["as_of_now"]["mix"]["requests"] == 800.0
     assert shown["speedup_now"] == pytest.approx(seen.speedup_now.ratio if seen.speedup_now else 0.0)
+
+
+def scaled(factor: float) -> dict[str, ArmVerdict]:
+    """Every arm's speedup, this many times as high."""
+    return {
+        name: replace(
+            verdict,
+            speedup=tuple(
+                BandPoint(p.concurrency, factor * p.ratio, factor * p.low, factor * p.high) for p in verdict.speedup
+            ),
+        )
+        for name, verdict in h200().arms.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("factor", "code", "words"),
+    [
+        (0.4, "never_pays", "k3 would lose even if every draft were accepted, 4 tokens per step"),
+        (2.5, "always_pays", "k3 would win even if no draft were accepted"),
+    ],
+)
+def test_where_no_acceptance_breaks_even_it_is_said_why(factor: float, code: str, words: str) -> None:
+    seen = status(live_minute(120.0), stored_h200(arms=scaled(factor)), mix=AS_SWEPT)
+    assert seen.as_of_now is not None
+    assert seen.as_of_now.break_even is None
+    assert words in status_line(seen)
+    assert status_json(seen)["as_of_now"]["no_break_even"] == code
+    assert any(words in line for line in as_of_now_lines(seen))
+
+
+def test_where_one_does_nothing_of_the_kind_is_said() -> None:
+    assert status_json(status(live_minute(120.0)))["as_of_now"]["no_break_even"] is None

@@ -10,8 +10,9 @@ import pytest
 
 from monitor.cost import cost_json, cost_now, saturated
 from monitor.cost_text import cost_lines
+from monitor.now_values import AsOfNow, Cost
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
-from monitor.values import AsOfNow, Cost, EndpointStatus, EngineNow, StoredCrossover, StoredReading
+from monitor.values import EndpointStatus, EngineNow, StoredCrossover, StoredReading
 from probes.values import BandPoint, BestRange, CurveSample, Identity
 from tests.support.readings import NOW_S, crossing, engine, minute, reading, stored
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from monitor.exporter import Exporter
-from monitor.values import AsOfNow, EndpointStatus, LiveMix
+from monitor.now_values import AsOfNow, LiveMix
+from monitor.values import EndpointStatus
 from probes.steptime.values import Mix
 from probes.values import BandPoint, Verdict
 from tests.support.records import a_status

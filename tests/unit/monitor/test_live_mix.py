@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from monitor.live_mix import length_spread, live_mix, mix_moved
-from monitor.values import LiveMix
+from monitor.now_values import LiveMix
 from probes.steptime.values import Mix
 from probes.values import EngineReading, Histogram, Reading
 from tests.support.readings import NOW_S, engine, reading

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from monitor.now_values import LiveMix
 from monitor.service.statuses import MemoryReadings, Readings, StoredReadings, all_statuses
 from monitor.store.db import Store, open_store
 from monitor.store.readings import append_readings
 from monitor.store.sweeps import begin_sweep, end_sweep
-from monitor.values import LiveMix
 from probes.values import Identity, Reading
 from tests.support.configs import sound
 from tests.support.drift import ARM_K, h200
