@@ -13,10 +13,10 @@ from statistics import median
 
 import numpy as np
 
+from probes.answer_values import Axis, CurvePoint, CurveSample
 from probes.crossover import estimate
 from probes.crossover.arrival import Curve, curve_of, curves_of, lead, same_rate
 from probes.sim.model import StepModel
-from probes.values import Axis, CurvePoint, CurveSample
 
 LADDERS: dict[str, tuple[int, ...]] = {
     "dense": (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128),

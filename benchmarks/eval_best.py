@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from probes.answer_values import Axis, BestRange, CurvePoint
 from probes.crossover import estimate
 from probes.sim.model import H200
-from probes.values import Axis, BestRange, CurvePoint
 
 SWEEPS = 1000
 SEED = 3

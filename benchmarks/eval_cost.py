@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.cover_cost import LADDERS, coverage
+from probes.answer_values import Axis, BandPoint, CurvePoint
 from probes.crossover import estimate
 from probes.crossover.arrival import Curve, SameRate, curves_of, lead, same_rate
 from probes.sim.arrivals import Arrival, Served, poisson, serve
 from probes.sim.engine import Engine
 from probes.sim.spec import SimSpec
 from probes.sim.truth import throughput_tok_s
-from probes.values import Axis, BandPoint, CurvePoint
 
 LADDER = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96)
 CLOSED = (6, 12, 20, 28, 40, 56, 80)

@@ -10,8 +10,9 @@ import statistics
 import sys
 from collections.abc import Iterator, Sequence
 
+from probes.answer_values import ArmVerdict, Axis, Crossover, Verdict
 from probes.crossover.latency import latency_crossovers
-from probes.values import ArmVerdict, Axis, Cell, Crossover, Verdict
+from probes.values import Cell
 from tests.support.latency_sweeps import LatencySweep, latency_sweep
 
 SWEEPS = 1000

@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.eval_steptime import answer, last_fall
+from probes.answer_values import BandPoint, Crossover
 from probes.crossover import speedup_at
 from probes.imports.sweep_file import read_sweep
 from probes.steptime.adjust import adjusted
 from probes.steptime.values import Mix, StepModel
-from probes.values import BandPoint, Cell, Crossover
+from probes.values import Cell
 from tests.support.measured_cells import cells_of_rows
 
 SAME_MIX = 0.02

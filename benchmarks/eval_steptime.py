@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.steptime_servers import FORMS, Server, draw, measure, scaled, sweep
+from probes.answer_values import ArmVerdict, Axis, Crossover
 from probes.crossover import cells_to_points, completed, estimate, speedup_at
 from probes.crossover.noise import Z_BAND
 from probes.steptime.adjust import adjusted
@@ -23,7 +24,7 @@ from probes.steptime.fit import fit_step_model
 from probes.steptime.shape import Load, output_tok_s
 from probes.steptime.shift import Shift, speedup_shift
 from probes.steptime.values import ArmTraffic, StepModel
-from probes.values import ArmVerdict, Axis, Cell, Crossover
+from probes.values import Cell
 from tests.support.measured_cells import h200_cells
 from tests.support.sweep_cells import CLEAN
 

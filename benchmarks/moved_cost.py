@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from monitor.moved_curves import moved_result
+from probes.answer_values import Axis, CurveSample
 from probes.crossover import cells_to_points, estimate
 from probes.crossover.arrival import curves_of, same_rate
 from probes.crossover.whole import completed
@@ -22,7 +23,6 @@ from probes.sim.engine import Engine
 from probes.steptime.adjust import adjusted
 from probes.steptime.shift import output_shift
 from probes.steptime.values import Mix, StepModel
-from probes.values import Axis, CurveSample
 from tests.support.drifting_server import OFF, ON, swept_cells
 
 MIXES = ((64, 512), (64, 256), (178, 64), (178, 512), (300, 256), (300, 400), (500, 256))

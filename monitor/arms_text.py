@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from monitor.answer_words import METRICS
 from monitor.units import interval_text, number
+from probes.answer_values import ArmVerdict, BestRange, Schedule, Verdict
 from probes.crossover.best import short
 from probes.crossover.schedule_codec import largest_k, sglang_value
-from probes.values import ArmVerdict, BestRange, Reason, Schedule, Verdict
+from probes.values import Reason
 
 BESIDE = {
     "pays_beyond_throughput": ", beyond the throughput crossover",

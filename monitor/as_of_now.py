@@ -14,11 +14,12 @@ from monitor.live_window import LiveWindow
 from monitor.now_values import AsOfNow, LiveMix
 from monitor.observed import observed_speedup
 from monitor.values import StoredCrossover
+from probes.answer_values import ArmVerdict, Crossover
 from probes.steptime.adjust import adjusted
 from probes.steptime.break_even import break_even, no_break_even
 from probes.steptime.shift import speedup_change
 from probes.steptime.values import Mix, StepModel
-from probes.values import ArmVerdict, Crossover, Reason
+from probes.values import Reason
 
 EITHER_WAY = ("never_pays", "always_pays")
 """What it means that there is no break-even, where that is known."""

@@ -14,8 +14,9 @@ from typing import Any
 from monitor.moved_curves import moved_result
 from monitor.now_values import ArmAtRate, Cost, Span
 from monitor.values import EndpointStatus, StoredCrossover, StoredReading
+from probes.answer_values import BandPoint, CurveSample
 from probes.crossover.arrival import Curve, curves_of, lead, same_rate
-from probes.values import BandPoint, CurveSample, State
+from probes.values import State
 
 SATURATED_SHARE = 0.5
 """Requests must wait in at least this share of the looks: one who has just come is no queue."""

@@ -18,9 +18,9 @@ from monitor.moved_curves import moved_result
 from monitor.now_values import AsOfNow, Span
 from monitor.values import CrossoverNow, LiveVerdict, StoredCrossover
 from monitor.verdict_now import BY_CLIENTS, place
+from probes.answer_values import ArmVerdict, Axis, BandPoint, Crossover, Verdict
 from probes.crossover.arrival import ALONE
 from probes.crossover.estimate import speedup_at
-from probes.values import ArmVerdict, Axis, BandPoint, Crossover, Verdict
 
 IDLE = 0.01
 """Requests in the system, as a mean, under which nobody was served."""

@@ -15,8 +15,8 @@ from functools import lru_cache
 from monitor.account_values import ArmDay, DayAccount, EngineMinute
 from monitor.cost import SATURATED_SHARE
 from monitor.now_values import Span
+from probes.answer_values import BandPoint, Crossover
 from probes.crossover.arrival import Curve, SameRate, curves_of, lead, same_rate
-from probes.values import BandPoint, Crossover
 
 ALIKE_COVER = 0.95
 """Arms are compared over the day only where they cover about as much of it as the one that covers most."""

@@ -14,7 +14,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from monitor.values import AlertPhase, AlertState, Delivery, EndpointStatus, LiveVerdict
-from probes.values import BandPoint, State
+from probes.answer_values import BandPoint
+from probes.values import State
 
 
 class Exporter(Collector):

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from probes.answer_values import ArmVerdict, Crossover, CurveSample
 from probes.crossover.estimate import curve_at
-from probes.values import ArmVerdict, Crossover, CurveSample
 
 
 def moved_result(found: Crossover, arms: Mapping[str, ArmVerdict]) -> Crossover:

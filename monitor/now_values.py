@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from probes.answer_values import ArmVerdict, BandPoint, Verdict
 from probes.steptime.values import Mix
-from probes.values import ArmVerdict, BandPoint, Reason, Verdict
+from probes.values import Reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from monitor.now_values import AsOfNow
 from monitor.units import age_text, interval_text, number
 from monitor.values import CrossoverNow
+from probes.answer_values import BandPoint, Verdict
 from probes.steptime.values import Mix
-from probes.values import BandPoint, Verdict
 
 
 def crossover_words(crossover: CrossoverNow | AsOfNow) -> str:

@@ -11,11 +11,11 @@ import math
 import numpy as np
 
 from monitor.live_window import LiveWindow
+from probes.answer_values import Axis, BandPoint, Crossover, CurveSample
 from probes.crossover.estimate import curve_at
 from probes.crossover.noise import COMMON_SIGMA
 from probes.steptime.shift import output_shift
 from probes.steptime.values import Mix
-from probes.values import Axis, BandPoint, Crossover, CurveSample
 
 GAUGE_LOW = 0.20
 """How far below the truth a polled mean of running + waiting may read."""

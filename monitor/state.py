@@ -16,8 +16,9 @@ from monitor.live_window import LiveWindow, live_window
 from monitor.now_values import AsOfNow, LiveMix
 from monitor.values import CrossoverNow, EndpointStatus, StoredCrossover, StoredReading
 from monitor.verdict_now import BY_CLIENTS, contradicted, rule_applies, verdict_of, withdrawal
+from probes.answer_values import ArmVerdict, Axis, BandPoint, Verdict
 from probes.crossover import speedup_at
-from probes.values import ArmVerdict, Axis, BandPoint, Identity, State, Verdict
+from probes.values import Identity, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from monitor.now_values import AsOfNow, Cost
-from probes.values import BandPoint, Cell, Crossover, EngineKind, Reading, State, Verdict
+from probes.answer_values import BandPoint, Crossover, Verdict
+from probes.values import Cell, EngineKind, Reading, State
 
 
 class LiveVerdict(StrEnum):

@@ -10,8 +10,8 @@ from monitor.live_window import LiveWindow
 from monitor.now_values import AsOfNow
 from monitor.units import number
 from monitor.values import CrossoverNow, LiveVerdict
+from probes.answer_values import ArmVerdict, BandPoint, Verdict
 from probes.crossover import speedup_at
-from probes.values import ArmVerdict, BandPoint, Verdict
 
 BY_CLIENTS = "the result is by clients, not per engine, and this endpoint has several engines"
 

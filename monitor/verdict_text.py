@@ -5,8 +5,8 @@ from __future__ import annotations
 from monitor.answer_words import SAID
 from monitor.arms_text import best_sentence, latency_sentence, reason_lines, schedule_lines
 from monitor.units import interval_text, number
+from probes.answer_values import ArmVerdict, Axis, Capacity, Crossover, Verdict
 from probes.crossover.capacity import TOP_OF_LADDER
-from probes.values import ArmVerdict, Axis, Capacity, Crossover, Verdict
 
 
 def crossover_lines(result: Crossover) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from benchmarks.crossover.table import header, row, say
+from probes.answer_values import ArmVerdict, Axis
 from probes.crossover import cells_to_points, estimate
 from probes.imports.sweep_file import read_sweep
-from probes.values import ArmVerdict, Axis
 from tests.support.measured_sweeps import DATA, Published, h200_points, published_sweeps
 from tests.support.scored_sweeps import judged
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.crossover.table import header, octaves, row, say, share
-from probes.values import Verdict
+from probes.answer_values import Verdict
 from tests.support.scored_sweeps import Scored, judged, score
 from tests.support.simulated_sweeps import (
     CROSSING,

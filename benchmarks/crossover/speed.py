@@ -8,8 +8,8 @@ import time
 import numpy as np
 
 from benchmarks.crossover.table import say
+from probes.answer_values import Axis, CurvePoint
 from probes.crossover import estimate
-from probes.values import Axis, CurvePoint
 from tests.support.simulated_sweeps import simulate
 
 LADDER = (1, 2, 4, 8, 16, 32, 64, 128, 192, 256)

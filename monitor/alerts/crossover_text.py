@@ -6,7 +6,7 @@ from monitor.compared import compared_in
 from monitor.now_words import break_even_words, changed_words, crossover_words, span_words
 from monitor.units import age_text, interval_text, number
 from monitor.values import CrossoverNow, EndpointStatus
-from probes.values import Verdict
+from probes.answer_values import Verdict
 
 TOLD = ("no_step_model",)
 """Codes of reasons as of now that a reader of the alert has to know: changes that are seen and not reckoned with."""

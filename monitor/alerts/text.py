@@ -11,8 +11,8 @@ from monitor.alerts.crossover_text import as_of_now_lines, crossover_long, cross
 from monitor.compared import compared_in, seen_faster
 from monitor.units import age_text, number
 from monitor.values import EndpointStatus, StoredCrossover
+from probes.answer_values import ArmVerdict, BandPoint, Verdict
 from probes.crossover import speedup_at
-from probes.values import ArmVerdict, BandPoint, Verdict
 
 Fact = str | float | int | bool | None
 

@@ -21,7 +21,7 @@ from monitor.service.not_restored import not_restored_words, unrestored
 from monitor.service.once import look_once
 from monitor.units import age_text, interval_text, number
 from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict
-from probes.values import BandPoint
+from probes.answer_values import BandPoint
 
 
 @click.command()

@@ -21,8 +21,8 @@ from monitor.store.sweeps import recent_sweeps
 from monitor.units import number
 from monitor.values import EndpointStatus, SweepRecord
 from monitor.verdict_text import verdict_sentence
+from probes.answer_values import Verdict
 from probes.http import make_client
-from probes.values import Verdict
 
 POLL_S = 0.25
 CLIMB_EVERY_S = 0.8

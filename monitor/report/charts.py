@@ -17,7 +17,7 @@ from monitor.report.values import EndpointReport
 from monitor.tui.scale import Scale, doublings, linear
 from monitor.units import interval_text, number
 from monitor.values import CrossoverNow, EndpointStatus
-from probes.values import Axis, Crossover
+from probes.answer_values import Axis, Crossover
 
 STEPS_S = (300, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800)
 MOST_TICKS = 9

@@ -18,8 +18,8 @@ from monitor.report.text import headline, measured_line, no_account, now_line, u
 from monitor.report.values import EndpointReport
 from monitor.units import age_text
 from monitor.verdict_text import capacity_sentence, crossover_lines, verdict_sentence
+from probes.answer_values import ArmVerdict, Axis, Crossover
 from probes.crossover import speedup_at
-from probes.values import ArmVerdict, Axis, Crossover
 
 
 def page(reports: Sequence[EndpointReport], version: str) -> str:

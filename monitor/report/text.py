@@ -10,7 +10,7 @@ from monitor.report.values import EndpointReport
 from monitor.units import age_text, interval_text, number
 from monitor.values import CrossoverNow, EndpointStatus
 from monitor.verdict_text import crossover_lines
-from probes.values import Axis, Verdict
+from probes.answer_values import Axis, Verdict
 
 NOT_STORED = "no traffic is stored for this time"
 

@@ -15,10 +15,11 @@ from monitor.store.db import Store
 from monitor.store.identities import load_identity
 from monitor.store.sweeps import get_sweep, latest_crossover, load_cells
 from monitor.values import SweepRecord
+from probes.answer_values import CurvePoint
 from probes.crossover import cells_to_points
 from probes.sweep.budget import stream_rates
 from probes.sweep.plan import LoadSpec, SweepPlan
-from probes.values import Cell, CurvePoint
+from probes.values import Cell
 
 
 def with_history(store: Store | None, plan: SweepPlan) -> SweepPlan:

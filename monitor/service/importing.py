@@ -19,10 +19,11 @@ from monitor.service.statuses import fingerprint_of
 from monitor.store.db import Store
 from monitor.store.identities import load_identity
 from monitor.units import age_text
+from probes.answer_values import Axis
 from probes.imports import Imported
 from probes.scrape.identity import identify
 from probes.scrape.scrape import Scraper
-from probes.values import Axis, Identity, Reading, State, Target
+from probes.values import Identity, Reading, State, Target
 
 EARLIEST_S = 1_577_836_800.0
 """2020: no server speculated before."""

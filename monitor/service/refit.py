@@ -12,9 +12,10 @@ from statistics import fmean
 from monitor.live_mix import SAME_MIX, mix_distance
 from monitor.store.db import Store
 from monitor.store.sweeps import load_cells, pool_sweeps
+from probes.answer_values import Crossover
 from probes.steptime.fit import fit_step_model
 from probes.steptime.values import Mix
-from probes.values import Cell, Crossover
+from probes.values import Cell
 
 LOOK_BACK = 50
 """Newest sweeps of the pool among which other mixes are looked for."""

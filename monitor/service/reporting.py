@@ -23,7 +23,7 @@ from monitor.store.readings import live_spans, load_readings
 from monitor.store.sweeps import get_sweep
 from monitor.values import StoredCrossover
 from monitor.verdict_now import BY_CLIENTS
-from probes.values import Axis
+from probes.answer_values import Axis
 
 HOLE_INTERVALS = 3.0
 """Scrapes further apart than so many intervals have a hole between them."""

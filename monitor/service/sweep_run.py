@@ -39,6 +39,7 @@ from monitor.store.sweeps import (
     set_resumes,
 )
 from monitor.values import GATE_PHASE, SweepProgress
+from probes.answer_values import Crossover
 from probes.scrape.fingerprint import fingerprint
 from probes.scrape.identity import identify
 from probes.scrape.scrape import Scraper
@@ -48,7 +49,7 @@ from probes.sweep.outcome import SweepOutcome
 from probes.sweep.plan import ArmPlan, SweepPlan
 from probes.sweep.resume import signature, usable
 from probes.sweep.run import run_sweep
-from probes.values import Cell, Crossover, Reading, State
+from probes.values import Cell, Reading, State
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from monitor.store.codec import from_text, to_text
 from monitor.store.db import Store, StoreError
 from monitor.store.sweeps import IMPORTED, add_cell, end_sweep
-from probes.values import Cell, Crossover
+from probes.answer_values import Crossover
+from probes.values import Cell
 
 
 class AlreadyImported(StoreError):

@@ -10,7 +10,8 @@ from functools import lru_cache
 from monitor.store.codec import from_text, to_text
 from monitor.store.db import Store, StoreError
 from monitor.values import StoredCrossover, SweepProgress, SweepRecord
-from probes.values import Cell, Crossover
+from probes.answer_values import Crossover
+from probes.values import Cell
 
 _SELECT = "SELECT s.*, c.result FROM sweeps s LEFT JOIN crossovers c ON c.sweep_id = s.id"
 _ANSWER = 'SELECT c.*, s."trigger" FROM crossovers c JOIN sweeps s ON s.id = c.sweep_id'

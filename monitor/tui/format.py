@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-from probes.values import BandPoint, Verdict
+from probes.answer_values import BandPoint, Verdict
 
 UNKNOWN = "–"
 

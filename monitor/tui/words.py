@@ -12,7 +12,8 @@ from monitor.now_words import tokens
 from monitor.tui import format as fmt
 from monitor.tui.view import View, above_since_s, since_s
 from monitor.values import AlertPhase, CrossoverNow, EndpointStatus, LiveVerdict
-from probes.values import State, Verdict
+from probes.answer_values import Verdict
+from probes.values import State
 
 STATE_WORDS = {
     State.STALE: ("◌", "stale"),

@@ -25,9 +25,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from probes.answer_values import BandPoint, CurveSample
 from probes.crossover.noise import Floats
 from probes.crossover.smooth import monotone_cubic
-from probes.values import BandPoint, CurveSample
 
 ALONE = 1.05
 """A lowest rung up to here is one request alone. Lighter loads are the same with pauses between, so the curve goes on

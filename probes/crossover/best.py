@@ -14,10 +14,10 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from probes.answer_values import BestRange, CurvePoint
 from probes.crossover.curves import Curve
 from probes.crossover.noise import UNBOUNDED, Floats
 from probes.crossover.ratio import ratio_on
-from probes.values import BestRange, CurvePoint
 
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
+from probes.answer_values import Capacity, CurvePoint
 from probes.crossover.curves import rungs_of, usable
-from probes.values import Capacity, CurvePoint
 
 KV_FULL = 0.90
 """Fullest engine's KV cache from which the next rung would be preempted."""

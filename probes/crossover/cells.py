@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.values import Cell, CurvePoint
+from probes.answer_values import CurvePoint
+from probes.values import Cell
 
 
 def cells_to_points(cells: Sequence[Cell]) -> list[CurvePoint]:

@@ -9,19 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from probes.answer_values import ArmVerdict, Axis, BandPoint, BestRange, Capacity, Crossover, CurveSample, Verdict
 from probes.crossover.schedule_codec import schedule_from_json, schedule_to_json
 from probes.steptime.codec import model_from_json
-from probes.values import (
-    ArmVerdict,
-    Axis,
-    BandPoint,
-    BestRange,
-    Capacity,
-    Crossover,
-    CurveSample,
-    Reason,
-    Verdict,
-)
+from probes.values import Reason
 
 SCHEMA = 1
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from probes.answer_values import CurvePoint, CurveSample
 from probes.crossover.noise import (
     COMMON_SIGMA,
     NO_STARTS,
@@ -23,7 +24,6 @@ from probes.crossover.noise import (
     split_starts,
     t_quantile,
 )
-from probes.values import CurvePoint, CurveSample
 
 RUNG_STEP = math.log(1.06)
 """Neighbouring measurements further apart than this are different rungs."""

@@ -11,11 +11,12 @@ from statistics import fmean
 
 import numpy as np
 
+from probes.answer_values import BestRange, ScheduleStep
 from probes.crossover.best import K_APART, pct, short
 from probes.crossover.cells import draft_length
 from probes.crossover.curves import Curve
 from probes.crossover.ratio import Ratio, ratio_on
-from probes.values import BestRange, Cell, Reason, ScheduleStep
+from probes.values import Cell, Reason
 
 EDGE_SHARE = 0.15
 """A rung this close to where a schedule switches runs some steps on either side: its mean K proves nothing."""

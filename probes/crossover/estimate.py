@@ -9,13 +9,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from probes.answer_values import ArmVerdict, Axis, BandPoint, Crossover, CurvePoint, CurveSample, Verdict
 from probes.crossover.best import best_ranges, draft_lengths
 from probes.crossover.capacity import capacity_of
 from probes.crossover.curves import Curve, fit_curve, usable
 from probes.crossover.noise import UNREPEATED_SIGMA
 from probes.crossover.ratio import ratio_of
 from probes.crossover.verdict import judge
-from probes.values import ArmVerdict, Axis, BandPoint, Crossover, CurvePoint, CurveSample, Reason, Verdict
+from probes.values import Reason
 
 NOISY_SIGMA = 0.05
 """Repeats of one arm that scatter more than this deserve a word."""

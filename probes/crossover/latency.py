@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from probes.answer_values import ArmVerdict, Crossover, CurvePoint, Verdict
 from probes.crossover.curves import Curve, fit_curve
 from probes.crossover.noise import PRIOR_DF, Noise
 from probes.crossover.ratio import ratio_of
 from probes.crossover.verdict import judge
-from probes.values import ArmVerdict, Cell, Crossover, CurvePoint, Latency, Reason, Verdict
+from probes.values import Cell, Latency, Reason
 
 Z_P99 = 2.3263
 """Standard normal deviate of p99."""

@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from probes.answer_values import BestRange, Schedule, ScheduleStep
 from probes.crossover.best import short
 from probes.crossover.cells import draft_length
-from probes.values import BestRange, Cell, Reason, Schedule, ScheduleStep
+from probes.values import Cell, Reason
 
 WHOLE = 0.2
 """How near to a whole number the counters' draft tokens per step must be, to be the configured K."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from probes.values import Reason, Schedule, ScheduleStep
+from probes.answer_values import Schedule, ScheduleStep
+from probes.values import Reason
 
 
 def sglang_value(schedule: Schedule) -> dict[str, dict[str, list[int]]]:

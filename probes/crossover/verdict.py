@@ -10,10 +10,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from probes.answer_values import ArmVerdict, BandPoint, Verdict
 from probes.crossover.noise import UNBOUNDED
 from probes.crossover.ratio import Ratio
 from probes.crossover.verdict_words import Words
-from probes.values import ArmVerdict, BandPoint, Reason, Verdict
+from probes.values import Reason
 
 MARGIN = math.log(1.02)
 """A gain (loss) up to this size, inside the noise, does not keep an arm from `never_faster` (`always_faster`)."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from probes.answer_values import Crossover
 from probes.crossover.dynamic import dynamic_arms
 from probes.crossover.latency import latency_crossovers
 from probes.crossover.with_schedule import with_schedule
 from probes.steptime.fit import fit_step_model
-from probes.values import Cell, Crossover
+from probes.values import Cell
 
 
 def completed(

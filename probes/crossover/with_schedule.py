@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from probes.answer_values import Crossover, Schedule
 from probes.crossover.best import best_ranges
 from probes.crossover.best import draft_lengths as shown_lengths
 from probes.crossover.cells import cells_to_points
 from probes.crossover.curves import fit_curve
 from probes.crossover.dynamic import against_static, dynamic_arms, k_by_rung, ran_these
 from probes.crossover.schedule import HYPOTHESIS, draft_lengths, lengths_by_name, schedule_of
-from probes.values import Cell, Crossover, Reason, Schedule
+from probes.values import Cell, Reason
 
 BY_NAME = Reason(
     "schedule_by_name",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from probes.answer_values import ArmVerdict, Axis, Crossover, Verdict
 from probes.crossover import completed, estimate
 from probes.crossover.with_schedule import with_schedule_by_name
 from probes.imports.bench_json import SGLANG
 from probes.imports.rows import Imported
-from probes.values import ArmVerdict, Axis, Crossover, Reason, Verdict
+from probes.values import Reason
 
 
 def answer(imported: Imported) -> Crossover:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from probes.answer_values import Axis
 from probes.crossover import cells_to_points
 from probes.imports.arm_name import BASELINE_NAMES, k_of_name, looks_like_baseline
 from probes.imports.bench_json import SGLANG
@@ -17,7 +18,6 @@ from probes.imports.qualify import qualify
 from probes.imports.row_cells import points_and_cells
 from probes.imports.rows import Imported, ResultFileError, Row
 from probes.imports.sweep_file import Sweep
-from probes.values import Axis
 
 SPECWATCH = "specwatch sweep"
 

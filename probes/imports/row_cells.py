@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from probes.answer_values import Axis, CurvePoint
 from probes.imports.rows import Row
-from probes.values import Axis, Cell, CurvePoint, Reason
+from probes.values import Cell, Reason
 
 
 def points_and_cells(rows: Sequence[Row], axis: Axis) -> tuple[tuple[CurvePoint, ...], tuple[Cell, ...]]:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from probes.values import Axis, Cell, CurvePoint, Latency, Reason
+from probes.answer_values import Axis, CurvePoint
+from probes.values import Cell, Latency, Reason
 
 UNKNOWN = Latency(None, None)
 MOST, LEAST = 1e15, 1e-9

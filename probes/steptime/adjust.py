@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from probes.answer_values import ArmVerdict, Crossover, Verdict
 from probes.crossover.estimate import ADMISSION_LIMITED
 from probes.crossover.noise import Z_BAND, Z_STRONG
 from probes.crossover.ratio import GRID, Ratio
@@ -19,7 +20,7 @@ from probes.steptime.cover import distance, nearest_mix
 from probes.steptime.shape import Floats
 from probes.steptime.shift import Shift, speedup_shift
 from probes.steptime.values import Mix, StepModel
-from probes.values import ArmVerdict, Crossover, Reason, Verdict
+from probes.values import Reason
 
 UNMOVED = 1e-9
 """Changes of a logarithm below this are none."""

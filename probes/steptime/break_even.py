@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from probes.answer_values import BandPoint, Crossover
 from probes.crossover.estimate import speedup_at
 from probes.crossover.noise import Z_BAND
 from probes.steptime.adjust import adjusted
 from probes.steptime.shape import Floats
 from probes.steptime.shift import speedup_shift
 from probes.steptime.values import Mix
-from probes.values import BandPoint, Crossover, Reason
+from probes.values import Reason
 
 GRID = 256
 """Acceptance lengths between 1 and K + 1 that are looked at."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from probes.answer_values import ArmVerdict, Axis, Capacity, Crossover
 from probes.crossover import cells_to_points, estimate
 from probes.crossover.capacity import capacity_of
 from probes.sweep.judge_front_end import with_front_end
 from probes.sweep.plan import SweepPlan
 from probes.sweep.refine import between_runs_share, is_dominated, refined, too_wide, width_octaves
-from probes.values import ArmVerdict, Axis, Capacity, Cell, Crossover, Reason
+from probes.values import Cell, Reason
 
 
 def answer(plan: SweepPlan, cells: Sequence[Cell], tops: Mapping[str, tuple[int, str]]) -> Crossover:

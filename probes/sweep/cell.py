@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from probes.answer_values import CurvePoint
 from probes.load.health import UNKNOWN_HEALTH, ClientHealth, quiet_gc
 from probes.load.load import Load, make_load
 from probes.load.prompts import PromptSet
@@ -23,7 +24,7 @@ from probes.sweep.evidence import Evidence
 from probes.sweep.plan import ArmPlan, CellSlot, LoadSpec
 from probes.sweep.sameness import Seen
 from probes.sweep.watch import GaugeWatch, Reads, idle_reading
-from probes.values import Cell, CurvePoint, Reading
+from probes.values import Cell, Reading
 
 POLL_MIN_S = 0.25
 POLL_MAX_S = 1.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from probes.answer_values import CurvePoint
 from probes.load.health import ClientHealth
 from probes.load.records import RequestRecord
 from probes.sweep.plan import ArmPlan, CellSlot, LoadSpec
 from probes.sweep.sameness import Seen
 from probes.sweep.window import Span
-from probes.values import CurvePoint, Identity, Reading
+from probes.values import Identity, Reading
 
 
 @dataclass(frozen=True, slots=True)

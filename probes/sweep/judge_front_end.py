@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from probes.answer_values import ArmVerdict, Crossover
 from probes.sweep.evidence import Evidence
-from probes.values import ArmVerdict, Cell, Crossover, Reason
+from probes.values import Cell, Reason
 
 FRONT_END = "front_end"
 SHARE_MIN = 0.12

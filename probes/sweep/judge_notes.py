@@ -8,10 +8,11 @@ from statistics import fmean
 
 import numpy as np
 
+from probes.answer_values import CurvePoint
 from probes.crossover.curves import rungs_of, usable
 from probes.sweep.dead_flags import dead_flags
 from probes.sweep.evidence import Evidence
-from probes.values import Cell, CurvePoint, Reason
+from probes.values import Cell, Reason
 
 RATES_APART_MAX = 0.10
 """Server counter against client usage inside the window; the client spreads tokens evenly, stalls and short windows

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from probes.answer_values import Crossover
 from probes.sweep.plan import ArmPlan, CellSlot
-from probes.values import Cell, Crossover, Identity
+from probes.values import Cell, Identity
 
 MEASURED = 0
 ABORTED = 4

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from probes.answer_values import CurvePoint
 from probes.load.recipe import Form
 from probes.load.request import Sampling
 from probes.load.shape import CHARS_PER_TOKEN, LengthShape
-from probes.values import CurvePoint, Target
+from probes.values import Target
 
 STREAM_TOK_S_UPPER = 200.0
 """Output rate that one stream is assumed not to pass, for the upper bound of tokens, where none was measured yet."""

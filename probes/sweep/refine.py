@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from itertools import count
 from statistics import median
 
+from probes.answer_values import ArmVerdict, Crossover, Verdict
 from probes.crossover import speedup_at
 from probes.crossover.noise import COMMON_SIGMA, Z_BAND
 from probes.sweep.plan import CellSlot, SweepPlan, cell_order
-from probes.values import ArmVerdict, Cell, Crossover, Verdict
+from probes.values import Cell
 
 NEW_RUNG = math.log(1.2)
 """A rung closer than this to a measured one tells no more of the curve's shape: repeats serve better."""

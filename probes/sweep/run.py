@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from probes.answer_values import Crossover
 from probes.crossover import completed
 from probes.load.prompts import PromptSet, load_prompts
 from probes.sweep.answer import Refining, answer, with_refining
@@ -26,7 +27,7 @@ from probes.sweep.refine import cells_left, next_round, refined
 from probes.sweep.resume import signature, usable
 from probes.sweep.stage import Stage
 from probes.sweep.watch import SETTLE_S, ForeignTraffic
-from probes.values import Cell, Crossover
+from probes.values import Cell
 
 T = TypeVar("T")
 SCRAPE_TIMEOUT_S = 4.0

@@ -15,9 +15,9 @@ import pytest
 from monitor.now_values import AsOfNow
 from monitor.store.db import Store, open_store
 from monitor.values import EndpointStatus, LiveVerdict
+from probes.answer_values import ArmVerdict
 from probes.crossover import speedup_at
 from probes.sim.truth import true_crossover, true_curve
-from probes.values import ArmVerdict
 from tests.support.configs import sound
 from tests.support.drifting_server import OFF, ON, Production
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from probes.answer_values import Verdict
 from probes.load.prompts import PromptFileError
 from probes.sweep.observe import observe
 from probes.sweep.outcome import SweepOutcome
 from probes.sweep.plan import LoadSpec, cell_order
 from probes.sweep.run import run_sweep
-from probes.values import State, Verdict
+from probes.values import State
 from tests.support.fake_engine import FakeEngine, Faults, fake_engine
 from tests.support.plans import Recorder, arm, plan
 from tests.support.waiting import until

@@ -10,11 +10,12 @@ import numpy as np
 
 from monitor.now_values import LiveMix
 from monitor.values import StoredCrossover, StoredReading
+from probes.answer_values import Axis, Crossover
 from probes.crossover import cells_to_points, estimate
 from probes.crossover.whole import completed
 from probes.steptime.shift import output_shift
 from probes.steptime.values import Mix
-from probes.values import Axis, Cell, Crossover
+from probes.values import Cell
 from tests.support.measured_cells import h200_cells
 from tests.support.readings import NOW_S, engine, reading
 

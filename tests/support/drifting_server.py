@@ -18,6 +18,7 @@ from monitor.store.identities import save_identity
 from monitor.store.readings import append_readings
 from monitor.store.sweeps import begin_sweep, end_sweep
 from monitor.values import AlertEvent, EndpointStatus
+from probes.answer_values import Axis
 from probes.crossover import cells_to_points, estimate
 from probes.crossover.whole import completed
 from probes.engines.detect import look, new_parser
@@ -27,7 +28,7 @@ from probes.sim.model import PROMPT_TOKENS
 from probes.sim.request import Request
 from probes.sim.spec import SimSpec
 from probes.sim.truth import ClosedLoop, throughput_tok_s
-from probes.values import Axis, Cell, Identity, Reading
+from probes.values import Cell, Identity, Reading
 from tests.support.sweep_cells import cell
 
 START_S = 1_800_000_000.0

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from probes.answer_values import Axis, Crossover
 from probes.crossover import cells_to_points, completed, estimate
 from probes.steptime.shape import NAMES, Floats, Load, life_steps, output_tok_s
 from probes.steptime.values import Mix
-from probes.values import Axis, Cell, Crossover
+from probes.values import Cell
 from tests.support.sweep_cells import cell
 
 SERVER = {

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from probes.values import CurvePoint
+from probes.answer_values import CurvePoint
 
 DATA = Path(__file__).parent.parent / "data"
 

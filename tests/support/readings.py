@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from monitor.values import StoredCrossover, StoredReading
-from probes.values import (
-    ArmVerdict,
-    Axis,
-    BandPoint,
-    Crossover,
-    EngineKind,
-    EngineReading,
-    Reading,
-    State,
-    Verdict,
-)
+from probes.answer_values import ArmVerdict, Axis, BandPoint, Crossover, Verdict
+from probes.values import EngineKind, EngineReading, Reading, State
 
 NOW_S = 1_800_000_000.0
 

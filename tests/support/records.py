@@ -15,21 +15,8 @@ from monitor.values import (
     StoredCrossover,
     SweepRecord,
 )
-from probes.values import (
-    ArmVerdict,
-    Axis,
-    BandPoint,
-    BestRange,
-    Cell,
-    Crossover,
-    EngineKind,
-    EngineReading,
-    Histogram,
-    Latency,
-    Reading,
-    State,
-    Verdict,
-)
+from probes.answer_values import ArmVerdict, Axis, BandPoint, BestRange, Crossover, Verdict
+from probes.values import Cell, EngineKind, EngineReading, Histogram, Latency, Reading, State
 
 
 def a_reading(endpoint: str = "chat", at_s: float = 1000.0, **fields: Any) -> Reading:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from monitor.now_values import AsOfNow, LiveMix
 from monitor.values import AlertPhase, AlertState, EndpointStatus, LiveVerdict, Snapshot
+from probes.answer_values import BandPoint, Verdict
 from probes.steptime.values import Mix
-from probes.values import BandPoint, Reason, Verdict
+from probes.values import Reason
 from tests.support.scene_parts import crossover, endpoint, history, snapshot
 from tests.support.scene_sweeps import NOW, band_at
 

@@ -14,7 +14,8 @@ from monitor.values import (
     Sample,
     Snapshot,
 )
-from probes.values import EngineKind, State, Verdict
+from probes.answer_values import Verdict
+from probes.values import EngineKind, State
 from tests.support.scene_sweeps import DAY, NOW, band_at, measured_sweep, sweep_cells
 
 

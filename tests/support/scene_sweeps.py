@@ -7,20 +7,18 @@ from dataclasses import replace
 from itertools import pairwise
 
 from monitor.values import SweepProgress, SweepRecord
-from probes.values import (
+from probes.answer_values import (
     ArmVerdict,
     Axis,
     BandPoint,
     BestRange,
     Capacity,
-    Cell,
     Crossover,
-    Latency,
-    Reason,
     Schedule,
     ScheduleStep,
     Verdict,
 )
+from probes.values import Cell, Latency, Reason
 
 NOW = 1_790_478_765.0
 """2026-09-27 03:12:45 UTC."""

@@ -17,7 +17,8 @@ from monitor.values import (
     Snapshot,
     SweepRecord,
 )
-from probes.values import BandPoint, State, Verdict
+from probes.answer_values import BandPoint, Verdict
+from probes.values import State
 from tests.support.scene_drift import drifted
 from tests.support.scene_parts import crossover, endpoint, engine, history, silent, snapshot
 from tests.support.scene_sweeps import DAY, HOUR, NOW, measured_sweep, running_sweep, sweep_cells

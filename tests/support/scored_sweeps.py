@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from probes.answer_values import ArmVerdict, Axis, CurvePoint, Verdict
 from probes.crossover import estimate
-from probes.values import ArmVerdict, Axis, CurvePoint, Verdict
 from tests.support.simulated_sweeps import Sweep
 
 CLEAR = math.log(1.03)

@@ -11,8 +11,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from probes.answer_values import CurvePoint
 from probes.sweep.plan import ArmPlan, CellSlot, LoadSpec, SweepPlan, cell_order
-from probes.values import CurvePoint, Target
+from probes.values import Target
 from tests.support.sweep_shapes import CROSSING, SHAPES, Floats, Shape, draw_model, draw_shape
 
 __all__ = ["CROSSING", "LADDER", "SHAPES", "Noise", "Sweep", "draw_noise", "same_server_twice", "simulate"]

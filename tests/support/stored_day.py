@@ -9,8 +9,9 @@ from monitor.store.db import Store, open_store
 from monitor.store.identities import save_identity
 from monitor.store.readings import append_readings
 from monitor.store.sweeps import begin_sweep, end_sweep
+from probes.answer_values import Axis, Crossover, CurvePoint
 from probes.crossover import estimate
-from probes.values import Axis, Crossover, CurvePoint, Identity, Reading
+from probes.values import Identity, Reading
 from tests.support.records import a_reading, an_engine
 
 DAY_S = 86_400.0

@@ -15,6 +15,7 @@ virtual_time.install()
 import asyncio  # noqa: E402 - the clock must be in place first
 from contextlib import suppress  # noqa: E402
 
+from probes.answer_values import CurvePoint  # noqa: E402
 from probes.load.prompts import load_prompts  # noqa: E402
 from probes.scrape.identity import identify  # noqa: E402
 from probes.scrape.scrape import Scraper  # noqa: E402
@@ -23,7 +24,7 @@ from probes.sweep.cell import CellJob, measure_cell  # noqa: E402
 from probes.sweep.plan import ArmPlan, CellSlot  # noqa: E402
 from probes.sweep.sameness import Seen  # noqa: E402
 from probes.sweep.watch import ForeignTraffic, settled  # noqa: E402
-from probes.values import Cell, CurvePoint, Target  # noqa: E402
+from probes.values import Cell, Target  # noqa: E402
 from tests.support.cell_scenes import BROKE_OFF, FAULTS, NOT_SETTLED, Scene  # noqa: E402
 
 BUSY_EVERY_S = 0.25

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from monitor.tui import format as fmt
-from probes.values import BandPoint, Verdict
+from probes.answer_values import BandPoint, Verdict
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from monitor.tui.draw.sweep_answer import answer, best_text
 from monitor.tui.lines import as_text
-from probes.values import Axis, BestRange, Reason, Schedule, ScheduleStep
+from probes.answer_values import Axis, BestRange, Schedule, ScheduleStep
+from probes.values import Reason
 from tests.support.scene_sweeps import measured_sweep, result
 
 STEPS = (ScheduleStep(1, 54, 5, "k5"), ScheduleStep(55, 196, 1, "k1"), ScheduleStep(197, 246, 0, "off"))

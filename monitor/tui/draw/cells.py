@@ -13,7 +13,8 @@ from monitor.answer_words import joined
 from monitor.tui import format as fmt
 from monitor.tui.lines import Line, Span, clip, fit, line, pad, paragraph
 from monitor.values import SweepRecord
-from probes.values import BandPoint, Cell
+from probes.answer_values import BandPoint
+from probes.values import Cell
 
 CLIENTS = 7
 

@@ -8,7 +8,7 @@ from monitor.answer_words import METRICS, SAID, joined
 from monitor.tui import format as fmt
 from monitor.tui.lines import Line, paragraph
 from monitor.values import SweepRecord
-from probes.values import ArmVerdict, Axis, BestRange, Schedule, Verdict
+from probes.answer_values import ArmVerdict, Axis, BestRange, Schedule, Verdict
 
 
 def answer(sweep: SweepRecord, width: int) -> list[Line]:

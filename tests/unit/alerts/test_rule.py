@@ -12,7 +12,8 @@ import pytest
 from monitor.alerts.rule import Finding, RuleSettings, evaluate, judge, retire
 from monitor.now_values import AsOfNow
 from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, LiveVerdict
-from probes.values import BandPoint, State, Verdict
+from probes.answer_values import BandPoint, Verdict
+from probes.values import State
 from tests.support.records import a_status
 
 SETTINGS = RuleSettings(

@@ -9,8 +9,9 @@ from monitor.alerts import text
 from monitor.alerts.rule import RuleSettings
 from monitor.now_values import ArmAtRate, AsOfNow, Cost, LiveMix, Span
 from monitor.values import EngineNow
+from probes.answer_values import ArmVerdict, BandPoint, Verdict
 from probes.steptime.values import Mix
-from probes.values import ArmVerdict, BandPoint, Reason, Verdict
+from probes.values import Reason
 from tests.support.records import a_status, a_stored_crossover
 
 SETTINGS = RuleSettings(for_s=120.0, keep_firing_for_s=300.0, tolerated_loss_pct=3.0, clear_loss_pct=1.0)

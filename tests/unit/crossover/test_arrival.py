@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probes.answer_values import CurveSample
 from probes.crossover.arrival import Curve, curve_of, lead, same_rate
-from probes.values import CurveSample
 
 RUNGS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
+from probes.answer_values import Axis, BestRange, CurvePoint
 from probes.crossover import estimate
-from probes.values import Axis, BestRange, CurvePoint
 
 LADDER = (1, 4, 16, 64)
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from probes.answer_values import ArmVerdict, Axis, Capacity, CurvePoint, Verdict
 from probes.crossover import cells_to_points, estimate
-from probes.values import ArmVerdict, Axis, Capacity, Cell, CurvePoint, Latency, Reason, Verdict
+from probes.values import Cell, Latency, Reason
 
 NOTHING = Latency(None, None)
 CELL = Cell(

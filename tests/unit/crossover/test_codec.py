@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from probes.answer_values import Axis, CurvePoint, Verdict
 from probes.crossover import estimate, from_json, speedup_at, to_json
-from probes.values import Axis, CurvePoint, Verdict
 from tests.support.measured_sweeps import h200_points
 
 

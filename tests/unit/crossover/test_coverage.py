@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from probes.values import Verdict
+from probes.answer_values import Verdict
 from tests.support.scored_sweeps import Scored, judged, score
 from tests.support.simulated_sweeps import (
     CROSSING,

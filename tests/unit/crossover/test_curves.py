@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from probes.answer_values import Axis, Crossover, CurvePoint
 from probes.crossover import curve_at, estimate
-from probes.values import Axis, Crossover, CurvePoint
 
 LADDER = (1, 4, 16, 64)
 

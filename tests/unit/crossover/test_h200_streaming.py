@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from probes.answer_values import ArmVerdict, Axis, Crossover, Verdict
 from probes.crossover import completed, estimate, speedup_at
 from probes.crossover.cells import cells_to_points
 from probes.imports.sweep_file import read_sweep
 from probes.steptime.adjust import adjusted
-from probes.values import ArmVerdict, Axis, Cell, Crossover, Verdict
+from probes.values import Cell
 
 FOLDER = Path(__file__).parents[2] / "data" / "h200" / "streaming"
 SWEEPS = ("static", "static-again", "poor-acceptance", "second-mix", "temperature-0")

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from probes.answer_values import Axis, Verdict
 from probes.crossover import estimate, speedup_at
-from probes.values import Axis, Verdict
 from tests.unit.crossover.test_verdicts import codes, judged, points
 
 CROSSING = {1: 1.6, 2: 1.6, 4: 1.5, 8: 1.4, 16: 1.2, 32: 1.1, 64: 0.9, 128: 0.7}

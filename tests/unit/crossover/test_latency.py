@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from probes.answer_values import ArmVerdict, Axis, Verdict
 from probes.crossover import cells_to_points, estimate
 from probes.crossover.latency import latency_crossovers
-from probes.values import ArmVerdict, Axis, Cell, Latency, Reason, Verdict
+from probes.values import Cell, Latency, Reason
 from tests.support.latency_sweeps import latency_sweep
 from tests.support.sweep_cells import CLEAN
 

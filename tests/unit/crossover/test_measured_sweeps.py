@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from probes.answer_values import Axis, Crossover, Verdict
 from probes.crossover import estimate
-from probes.values import Axis, Crossover, Verdict
 from tests.support.measured_sweeps import Published, h200_points, published_sweeps
 
 BY_HAND = {"k5": 93.0, "k3": 167.0, "k1": 240.0}

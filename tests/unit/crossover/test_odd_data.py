@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from probes.answer_values import Axis, CurvePoint, Verdict
 from probes.crossover import estimate, from_json, to_json
-from probes.values import Axis, CurvePoint, Verdict
 
 NUMBERS = st.one_of(
     st.floats(min_value=0.5, max_value=5000),

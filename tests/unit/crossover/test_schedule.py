@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from probes.answer_values import Axis, Crossover
 from probes.crossover import cells_to_points, completed, estimate, from_json, to_json
 from probes.crossover.cells import draft_length
 from probes.crossover.with_schedule import with_schedule_by_name
-from probes.values import Axis, Cell, Crossover, Reason
+from probes.values import Cell, Reason
 from tests.support.measured_sweeps import h200_points
 from tests.support.sweep_cells import CLEAN
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from probes.answer_values import ArmVerdict, Axis, CurvePoint, Verdict
 from probes.crossover import estimate
 from probes.crossover.curves import fit_curve
 from probes.crossover.noise import COMMON_SIGMA, PRIOR_START_DF
-from probes.values import ArmVerdict, Axis, CurvePoint, Verdict
 
 RUNGS = (1, 2, 4, 8, 16, 32, 64)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from probes.answer_values import ArmVerdict, Axis, CurvePoint, Verdict
 from probes.crossover import estimate, speedup_at
-from probes.values import ArmVerdict, Axis, CurvePoint, Verdict
 
 LADDER = (1, 2, 4, 8, 16, 32, 64, 128)
 

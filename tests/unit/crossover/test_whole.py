@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from probes.answer_values import Axis, Crossover
 from probes.crossover import from_json, to_json
 from probes.crossover.whole import completed
-from probes.values import Axis, Cell, Crossover, Reason
+from probes.values import Cell, Reason
 from tests.support.records import a_cell
 
 BARE = Crossover("off", Axis.CONCURRENCY_PER_ENGINE, {})

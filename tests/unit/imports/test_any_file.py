@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from probes.answer_values import Verdict
 from probes.imports import ResultFileError, answer, read_results
-from probes.values import Verdict
 
 DATA = Path(__file__).parents[2] / "data" / "imports"
 GARBAGE = st.one_of(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from probes.answer_values import Axis, CurvePoint, Verdict
 from probes.crossover import estimate
 from probes.imports import Imported, ResultFileError, read_results
-from probes.values import Axis, CurvePoint, Verdict
 
 
 def csv_file(folder: Path, text: str, name: str = "results.csv") -> Path:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from probes.answer_values import Axis, Verdict
 from probes.imports import ResultFileError, answer, read_results
-from probes.values import Axis, Cell, Verdict
+from probes.values import Cell
 
 DATA = Path(__file__).parents[2] / "data" / "imports"
 VLLM = [DATA / "vllm" / "off.json", DATA / "vllm" / "k3.json"]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from probes.answer_values import Axis
 from probes.crossover import cells_to_points, estimate
 from probes.imports import ResultFileError, answer, read_results
-from probes.values import Axis
 
 FILE = Path(__file__).parents[2] / "data" / "imports" / "specwatch" / "sweep.json"
 

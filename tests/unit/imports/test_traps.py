@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from probes.answer_values import Axis, Verdict
 from probes.imports import Imported, ResultFileError, answer, read_results
-from probes.values import Axis, Verdict
 from tests.unit.imports.records import drafting, saved, vllm
 
 OFF = [vllm("off", c, tok_s) for c, tok_s in ((1, 100.0), (8, 700.0), (32, 1500.0), (64, 1800.0))]

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 from monitor.arms_text import best_sentence, latency_sentence, margin_words, schedule_lines, schedule_title
 from monitor.verdict_text import crossover_lines
-from probes.values import (
+from probes.answer_values import (
     ArmVerdict,
     Axis,
     BandPoint,
     BestRange,
     Capacity,
     Crossover,
-    Reason,
     Schedule,
     ScheduleStep,
     Verdict,
 )
+from probes.values import Reason
 
 STEPS = (ScheduleStep(1, 54, 3, "k3"), ScheduleStep(55, 246, 0, "off"))
 CROSSES = ArmVerdict("k3", Verdict.CROSSES, 240.0, 210.0, 280.0, (), None, ())

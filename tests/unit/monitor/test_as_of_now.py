@@ -15,9 +15,10 @@ from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.units import interval_text
 from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict, StoredCrossover, StoredReading
 from monitor.verdict_now import place
+from probes.answer_values import ArmVerdict, Axis, BandPoint, Verdict
 from probes.crossover import speedup_at
 from probes.crossover.estimate import curve_at
-from probes.values import ArmVerdict, Axis, BandPoint, Identity, Verdict
+from probes.values import Identity
 from tests.support.drift import SWEPT_MIX, h200, live_minute, live_mix_of, stored_h200
 from tests.support.readings import NOW_S
 

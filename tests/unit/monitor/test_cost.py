@@ -13,7 +13,8 @@ from monitor.cost_text import cost_lines
 from monitor.now_values import AsOfNow, Cost
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.values import EndpointStatus, EngineNow, StoredCrossover, StoredReading
-from probes.values import BandPoint, BestRange, CurveSample, Identity
+from probes.answer_values import BandPoint, BestRange, CurveSample
+from probes.values import Identity
 from tests.support.readings import NOW_S, crossing, engine, minute, reading, stored
 
 RUNGS = (1, 8, 16, 24, 32, 64)

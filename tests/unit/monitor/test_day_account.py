@@ -17,7 +17,7 @@ from monitor.day_account import NO_READING, day_account
 from monitor.live_window import live_window
 from monitor.report.account_text import account_lines
 from monitor.values import StoredCrossover
-from probes.values import Axis, BestRange, CurveSample
+from probes.answer_values import Axis, BestRange, CurveSample
 from tests.support.drift import live_minute, stored_h200
 from tests.support.readings import crossing, stored
 

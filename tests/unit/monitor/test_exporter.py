@@ -5,8 +5,8 @@ from __future__ import annotations
 from monitor.exporter import Exporter
 from monitor.now_values import AsOfNow, LiveMix
 from monitor.values import EndpointStatus
+from probes.answer_values import BandPoint, Verdict
 from probes.steptime.values import Mix
-from probes.values import BandPoint, Verdict
 from tests.support.records import a_status
 
 WHO = {"endpoint": "chat", "pool": "chat-70b"}

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from monitor.service.importing import Measured, Present, contradictions, measured_at, remarks
+from probes.answer_values import Axis
 from probes.imports import Imported, read_results
-from probes.values import Axis, Identity
+from probes.values import Identity
 
 SERVED = Identity(version="0.26.0", model="llama-8b", model_root="meta-llama/Llama-3.1-8B", models=("llama-8b",))
 PRESENT = Present("f1", SERVED, 1, "as chat answers now")

@@ -11,9 +11,10 @@ import pytest
 from monitor.service.refit import OTHER_MIXES, mix_of, refitted
 from monitor.store.db import Store, open_store
 from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
+from probes.answer_values import Crossover, Verdict
 from probes.steptime.adjust import adjusted
 from probes.steptime.values import Mix
-from probes.values import Crossover, Reason, Verdict
+from probes.values import Reason
 from tests.support.drift import ARM_K, SWEPT_MIX, cells_with, h200
 from tests.support.measured_cells import h200_cells
 

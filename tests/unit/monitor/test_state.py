@@ -9,7 +9,8 @@ import pytest
 
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.values import EndpointStatus, LiveVerdict, StoredCrossover, StoredReading
-from probes.values import Axis, Identity, State, Verdict
+from probes.answer_values import Axis, Verdict
+from probes.values import Identity, State
 from tests.support.readings import NOW_S, crossing, engine, minute, reading, stored
 
 SETTINGS = LiveSettings(live_window_s=60.0, stale_after_s=20.0, max_age_s=14 * 86400.0, tolerated_loss_pct=3.0)

@@ -17,9 +17,10 @@ from monitor.store.identities import save_identity
 from monitor.store.imports import insert_imported
 from monitor.store.readings import append_readings
 from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
+from probes.answer_values import Axis, Crossover
 from probes.sweep.plan import SweepPlan, estimate
 from probes.sweep.resume import signature
-from probes.values import Axis, Crossover, Histogram, Identity
+from probes.values import Histogram, Identity
 from tests.support.imported_sweeps import imported
 from tests.support.readings import engine, reading
 from tests.support.records import a_cell

@@ -10,7 +10,8 @@ from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.units import age_text, interval_text, number
 from monitor.values import SweepProgress
 from monitor.verdict_text import capacity_sentence, crossover_lines
-from probes.values import Capacity, Identity, Verdict
+from probes.answer_values import Capacity, Verdict
+from probes.values import Identity
 from tests.support.readings import NOW_S, crossing, minute, stored
 
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from probes.answer_values import Axis, Crossover, Verdict
 from probes.crossover import estimate, speedup_at
 from probes.steptime.adjust import adjusted
 from probes.steptime.fit import fit_step_model
 from probes.steptime.shift import output_shift
 from probes.steptime.values import Mix
-from probes.values import Axis, Crossover, Verdict
 from tests.support.formula_sweeps import MIX, answer, formula_cells, tok_s, true_crossing
 from tests.support.measured_cells import h200_cells
 from tests.support.simulated_sweeps import simulate

@@ -29,7 +29,8 @@ from monitor.store.sweeps import (
     set_resumes,
 )
 from monitor.values import StoredCrossover, SweepProgress
-from probes.values import Cell, Crossover, Reason
+from probes.answer_values import Crossover
+from probes.values import Cell, Reason
 from tests.support.records import a_cell, a_crossover
 
 WHO: dict[str, Any] = {

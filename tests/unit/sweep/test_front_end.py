@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from monitor.store.codec import from_text
+from probes.answer_values import Axis, Crossover
 from probes.crossover import cells_to_points, estimate
 from probes.sweep.assemble import assemble
 from probes.sweep.judge_front_end import FRONT_END, outside_share, with_front_end
-from probes.values import Axis, Cell, Crossover, Reason
+from probes.values import Cell, Reason
 from tests.support.evidence import evidence, with_pages
 
 STREAMING = Path(__file__).parents[2] / "data" / "h200" / "streaming"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from probes.answer_values import CurvePoint
 from probes.load.health import UNKNOWN_HEALTH, ClientHealth
 from probes.load.records import Ending
 from probes.load.shape import LengthShape
@@ -16,7 +17,7 @@ from probes.sweep.assemble import assemble
 from probes.sweep.evidence import Evidence
 from probes.sweep.plan import LoadSpec
 from probes.sweep.sameness import Seen
-from probes.values import Cell, CurvePoint, Identity
+from probes.values import Cell, Identity
 from tests.support.evidence import CLIENTS, RATE, TOKENS, evidence, with_pages, with_prompts, with_tokens
 
 WHO = Identity(version="0.33.0", model="tiny", model_root="org/tiny", max_model_len=4096)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from probes.answer_values import Crossover, Verdict
 from probes.sweep.answer import Refining, answer, with_refining
 from probes.sweep.plan import SweepPlan, cell_order
 from probes.sweep.refine import (
@@ -22,7 +23,7 @@ from probes.sweep.refine import (
     too_wide,
     width_octaves,
 )
-from probes.values import Cell, Crossover, Verdict
+from probes.values import Cell
 from tests.support.plans import arm, plan
 from tests.support.sweep_cells import FOREIGN, cell_of
 
