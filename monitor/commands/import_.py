@@ -25,6 +25,7 @@ from monitor.service.importing import (
     Measured,
     NotImportable,
     measured_at,
+    must_have,
     names,
     present_server,
     remarks,
@@ -32,7 +33,7 @@ from monitor.service.importing import (
 )
 from monitor.service.sweep_report import sweep_json, sweep_lines, sweep_of
 from monitor.store.db import Store
-from monitor.store.imports import AlreadyImported, ImportedSweep, insert_imported
+from monitor.store.imports import AlreadyImported, ImportedSweep, NotImported, forget_imported, insert_imported
 from monitor.store.sweeps import latest_crossover
 from monitor.units import age_text
 from monitor.who import who_am_i
@@ -43,9 +44,12 @@ from probes.values import Reason
 @click.command("import")
 @result_options
 @config_option
-@click.option("--pool", required=True, help="The pool (or one of its endpoints) that the results speak for.")
+@click.option("--pool", help="The pool (or one of its endpoints) that the results speak for.")
 @click.option(
     "--assume-same", is_flag=True, help="Take them for the pool's present server although the files speak against it."
+)
+@click.option(
+    "--forget", type=int, metavar="SWEEP_ID", help="Undo: remove this imported answer; the one before counts again."
 )
 @click.option("--json", "as_json", is_flag=True, help="The stored sweep on stdout, machine-readable.")
 def import_(
@@ -54,35 +58,46 @@ def import_(
     baseline: str | None,
     engines: int | None,
     config_path: Path,
-    pool: str,
+    pool: str | None,
     assume_same: bool,
+    forget: int | None,
     as_json: bool,
 ) -> None:
     """Store results measured elsewhere, so that live traffic of POOL is compared with them.
 
-    FILES as for `specwatch crossover`. Exit 0 stored, 2 where a file, the config or the server keeps it from that.
+    FILES as for `specwatch crossover`. `--forget SWEEP_ID` undoes an import. Exit 0 stored (or forgotten), 2 where a
+    file, the config or the server keeps it from that.
     """
+    if forget is not None:
+        if files or arms or baseline or engines or pool or assume_same or as_json:
+            fail("--forget SWEEP_ID takes no files and no other option than --config.")
+        _forget(load_or_exit(config_path), forget)
+        return
+    if pool is None:
+        fail("Say which pool the results speak for: --pool POOL.")
     loaded = load_or_exit(config_path)
     endpoint = _endpoint(loaded, pool)
     imported = read_or_exit(files, arms, baseline, engines)
+    live_arm = endpoint.probe.live_arm if endpoint.probe is not None else None
     if imported.origin is not None and imported.origin.outcome != "measured":
         fail(f"{imported.origin.path}: the sweep ended as {imported.origin.outcome}; only a measured one is stored.")
     with open_or_exit(loaded) as store:
         present = secret_or_exit(present_server, loaded, store, endpoint)
         try:
+            must_have(live_arm, imported, pool_of(endpoint))
             fingerprint, assumed = whose(imported, present, endpoint.name, assume_same=assume_same)
         except NotImportable as error:
             fail(str(error))
         measured = measured_at(imported, time.time())
-        live_arm = endpoint.probe.live_arm if endpoint.probe is not None else None
-        for remark in (*assumed, *remarks(imported, present, measured, live_arm)):
+        for remark in (*assumed, *remarks(imported, present, measured)):
             click.echo(f"note: {remark}", err=True)
         sweep = _sweep(imported, endpoint, fingerprint, measured, assumed, live_arm)
         try:
             sweep_id = insert_imported(store, sweep)
         except AlreadyImported as error:
             fail(f"{error}.")
-        click.echo(f"Stored in {store.path} as sweep {sweep_id} of pool {sweep.pool}.", err=True)
+        stored = f"Stored in {store.path} as sweep {sweep_id} of pool {sweep.pool}"
+        click.echo(f"{stored}; `specwatch import --forget {sweep_id}` undoes it.", err=True)
         for remark in _unused(loaded, store, sweep, sweep_id):
             click.echo(f"note: {remark}", err=True)
         if as_json:
@@ -90,6 +105,17 @@ def import_(
             return
         for line in sweep_lines(sweep_of(store, sweep_id)):
             click.echo(line)
+
+
+def _forget(loaded: Loaded, sweep_id: int) -> None:
+    with open_or_exit(loaded) as store:
+        try:
+            pool = forget_imported(store, sweep_id)
+        except NotImported as error:
+            fail(f"{error}.")
+        left = latest_crossover(store, pool, None)
+        now = "no answer is left" if left is None else f"the newest answer is now that of sweep {left.sweep_id}"
+        click.echo(f"Forgot sweep {sweep_id}, imported for pool {pool}; {now}.")
 
 
 def _endpoint(loaded: Loaded, pool: str) -> EndpointConfig:

@@ -164,18 +164,39 @@ def _unsaid(imported: Imported) -> str:
     return f"the files name {', '.join(told)} and nothing else of it" if told else "the files do not name theirs"
 
 
-def remarks(imported: Imported, present: Present | None, measured: Measured, live_arm: str | None) -> list[str]:
+def must_have(live_arm: str | None, imported: Imported, pool: str) -> None:
+    """Raises NotImportable where the live arm that the config names was not measured.
+
+    The newest answer is the one that live traffic is compared with, so such results would put out a good one.
+    """
+    arms = list(dict.fromkeys([imported.baseline, *(point.arm for point in imported.points)]))
+    if live_arm is None or live_arm in arms:
+        return
+    hidden = f"Live traffic of {pool} would be compared with nothing, and an earlier sweep would no longer count."
+    refused = imported.refused.get(live_arm)
+    if refused is not None:
+        raise NotImportable(f"{refused.text} It is the pool's live arm in the config. {hidden} Nothing was stored.")
+    if imported.origin is not None:
+        cure = f"Only where one of them is what runs live: name it in the config (live_arm), instead of {live_arm}."
+    elif imported.tools:
+        cure = f"Say which files are that arm's: --arm {live_arm}=FILE."
+    else:
+        cure = (
+            f"Say which rows are that arm's: write {live_arm} in the table's arm column, or give a table of its own, "
+            f"--arm {live_arm}=FILE."
+        )
+    raise NotImportable(
+        f"The live arm of {pool} in the config is {live_arm}, and these arms are {', '.join(arms)}. {hidden} "
+        f"Nothing was stored. {cure}"
+    )
+
+
+def remarks(imported: Imported, present: Present | None, measured: Measured) -> list[str]:
     """What somebody who stores these should know."""
     found: list[str] = []
     if measured.last_s - measured.first_s > APART_S:
         found.append(
             f"its runs lie {age_text(measured.last_s - measured.first_s)} apart; what changed meanwhile is in it."
-        )
-    arms = list(dict.fromkeys(point.arm for point in imported.points))
-    if live_arm is not None and live_arm not in arms:
-        found.append(
-            f"the live arm in the config is {live_arm}, and these arms are {', '.join(arms)}: name its files with "
-            f"--arm {live_arm}=FILE, or live traffic is not compared."
         )
     if present is not None and imported.axis is Axis.CLIENTS and (present.engines or 1) > 1:
         found.append(

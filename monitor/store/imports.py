@@ -24,6 +24,13 @@ class AlreadyImported(StoreError):
         self.sweep_id = sweep_id
 
 
+class NotImported(StoreError):
+    """Nothing that may be forgotten: no such sweep, or one that was measured here."""
+
+    def __init__(self, store: Store, why: str) -> None:
+        super().__init__(store.path, f"{why}; nothing was removed")
+
+
 @dataclass(frozen=True, slots=True)
 class ImportedSweep:
     """What goes into the store."""
@@ -89,6 +96,22 @@ def insert_imported(store: Store, sweep: ImportedSweep) -> int:
             identities=sweep.identities,
         )
     return sweep_id
+
+
+def forget_imported(store: Store, sweep_id: int) -> str:
+    """Remove an imported answer with its cells, so that the one before counts again; returns its pool.
+
+    NotImported for anything else: what a sweep measured here is never removed by hand.
+    """
+    with store.write() as db:
+        row = store.row('SELECT pool, "trigger" FROM sweeps WHERE id = ?', (sweep_id,))
+        if row is None:
+            raise NotImported(store, f"there is no sweep {sweep_id}")
+        if row["trigger"] != IMPORTED:
+            raise NotImported(store, f"sweep {sweep_id} of pool {row['pool']} was measured here, not imported")
+        for table, key in (("cells", "sweep_id"), ("crossovers", "sweep_id"), ("sweeps", "id")):
+            db.execute(f"DELETE FROM {table} WHERE {key} = ?", (sweep_id,))
+    return str(row["pool"])
 
 
 def _holding(store: Store, sweep: ImportedSweep) -> int | None:

@@ -227,16 +227,54 @@ def test_how_many_engines_shared_the_load_must_be_said_where_the_server_has_seve
         assert stored(tmp_path, by_engine, options=("--engines", "2")).exit_code == 0
 
 
-def test_a_live_arm_that_the_results_do_not_have_is_named(tmp_path: Path, server: CannedServer) -> None:
+def test_results_without_the_live_arm_do_not_put_out_a_good_answer(tmp_path: Path, server: CannedServer) -> None:
     probe = (
-        '  [endpoint.probe]\n  baseline = "off"\n  live_arm = "eagle"\n  ladder = [1, 2, 4]\n'
+        '  [endpoint.probe]\n  baseline = "off"\n  live_arm = "k3"\n  ladder = [1, 2, 4]\n'
         f'  [[endpoint.arm]]\n  name = "off"\n  url = "{server.url}/off"\n'
-        f'  [[endpoint.arm]]\n  name = "eagle"\n  url = "{server.url}"\n'
+        f'  [[endpoint.arm]]\n  name = "k3"\n  url = "{server.url}"\n'
     )
-    config(tmp_path, server.url, probe)
-    done = stored(tmp_path, table(tmp_path))
-    assert done.exit_code == 0, done.output
-    assert "the live arm in the config is eagle" in done.stderr
+    path = config(tmp_path, server.url, probe)
+    good = table(tmp_path)
+    assert stored(tmp_path, good).exit_code == 0
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text(good.read_text().replace("off,", "foo,").replace("k3,", "bar,"))
+    done = stored(tmp_path, wrong, options=("--baseline", "foo"))
+    assert done.exit_code == 2
+    assert "live arm of chat-8b in the config is k3, and these arms are foo, bar" in done.stderr
+    assert "--arm k3=FILE" in done.stderr
+    (chat,) = json.loads(run("once", "--config", path, "--json").stdout)["endpoints"]
+    assert chat["verdict"] == "above"
+
+
+def test_a_wrong_import_can_be_undone_and_the_answer_before_counts_again(tmp_path: Path, server: CannedServer) -> None:
+    path = config(tmp_path, server.url)
+    good = table(tmp_path)
+    day_ago_s = good.stat().st_mtime - 86_400
+    os.utime(good, (day_ago_s, day_ago_s))
+    stored(tmp_path, good)
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text(good.read_text().replace("off,", "foo,").replace("k3,", "bar,"))
+    assert "`specwatch import --forget 2` undoes it" in stored(tmp_path, wrong, options=("--baseline", "foo")).stderr
+    gone = run("import", "--forget", 2, "--config", path)
+    assert gone.exit_code == 0, gone.output
+    assert "Forgot sweep 2, imported for pool chat-8b; the newest answer is now that of sweep 1." in gone.stdout
+    (chat,) = json.loads(run("once", "--config", path, "--json").stdout)["endpoints"]
+    assert (chat["live_arm"], chat["verdict"]) == ("k3", "above")
+    again = run("import", "--forget", 2, "--config", path)
+    assert (again.exit_code, "there is no sweep 2; nothing was removed." in again.stderr) == (2, True)
+
+
+def test_what_was_measured_here_is_never_forgotten(tmp_path: Path, server: CannedServer) -> None:
+    path = config(tmp_path, server.url)
+    stored(tmp_path, table(tmp_path))
+    with open_store(tmp_path / "s.db") as store, store.write() as db:
+        db.execute("UPDATE sweeps SET \"trigger\" = 'command' WHERE id = 1")
+    done = run("import", "--forget", 1, "--config", path)
+    assert done.exit_code == 2
+    assert "sweep 1 of pool chat-8b was measured here, not imported; nothing was removed." in done.stderr
+    with open_store(tmp_path / "s.db") as store:
+        assert latest_crossover(store, "chat-8b", None) is not None
+    assert run("import", table(tmp_path), "--forget", 1, "--config", path).exit_code == 2
 
 
 def test_an_unknown_pool_and_files_that_cannot_be_read_store_nothing(tmp_path: Path, server: CannedServer) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from monitor.service.importing import Measured, Present, contradictions, measured_at, remarks
+from monitor.service.importing import Measured, NotImportable, Present, contradictions, measured_at, must_have, remarks
 from probes.answer_values import Axis
 from probes.imports import Imported, read_results
-from probes.values import Identity
+from probes.values import Identity, Reason
 
 SERVED = Identity(version="0.26.0", model="llama-8b", model_root="meta-llama/Llama-3.1-8B", models=("llama-8b",))
 PRESENT = Present("f1", SERVED, 1, "as chat answers now")
@@ -74,16 +74,30 @@ class TestRemarks:
     AT = Measured(NOW_S - 3600, NOW_S, "their own dates")
 
     def test_there_are_none_where_all_is_plain(self, imported: Imported) -> None:
-        assert remarks(imported, PRESENT, self.AT, "k3") == []
+        assert remarks(imported, PRESENT, self.AT) == []
 
     def test_runs_of_different_days(self, imported: Imported) -> None:
         days = Measured(NOW_S - 5 * 86_400, NOW_S, "their own dates")
-        assert "its runs lie 5 d apart" in remarks(imported, PRESENT, days, "k3")[0]
-
-    def test_a_live_arm_that_is_not_among_them(self, imported: Imported) -> None:
-        assert "--arm eagle=FILE" in remarks(imported, PRESENT, self.AT, "eagle")[0]
+        assert "its runs lie 5 d apart" in remarks(imported, PRESENT, days)[0]
 
     def test_clients_of_an_endpoint_with_several_engines(self, imported: Imported) -> None:
         assert imported.axis is Axis.CLIENTS
         several = replace(PRESENT, engines=4)
-        assert "has 4 engines: live traffic is not compared" in remarks(imported, several, self.AT, "k3")[0]
+        assert "has 4 engines: live traffic is not compared" in remarks(imported, several, self.AT)[0]
+
+
+class TestLiveArm:
+    def test_results_without_it_would_put_out_a_good_sweep(self, imported: Imported) -> None:
+        with pytest.raises(NotImportable, match=r"these arms are off, k3\. .* arm column.*--arm eagle=FILE"):
+            must_have("eagle", imported, "chat")
+        with pytest.raises(NotImportable, match=r"Say which files are that arm's: --arm eagle=FILE"):
+            must_have("eagle", replace(imported, tools=("vllm bench serve",)), "chat")
+
+    def test_one_that_drafted_nothing_is_none(self, imported: Imported) -> None:
+        why = Reason("nothing_drafted", "No run of k5 drafted anything.")
+        with pytest.raises(NotImportable, match=r"No run of k5 drafted anything\. It is the pool's live arm"):
+            must_have("k5", replace(imported, refused={"k5": why}), "chat")
+
+    @pytest.mark.parametrize("live_arm", [None, "off", "k3"])
+    def test_a_measured_one_or_none_declared_is_fine(self, imported: Imported, live_arm: str | None) -> None:
+        must_have(live_arm, imported, "chat")
