@@ -149,7 +149,8 @@ def cost_json(cost: Cost | None) -> dict[str, Any] | None:
     if cost is None:
         return None
     return {
-        "slower_pct": span_json(cost.slower_pct),
+        "more_time_per_token_pct": span_json(cost.slower_pct),
+        "less_output_pct": span_json(_less_output_pct(cost.slower_pct)),
         "ms_per_token": span_json(cost.ms_per_token),
         "best_arm": cost.best_arm,
         "capacity_tok_s": span_json(cost.capacity_tok_s),
@@ -165,6 +166,14 @@ def cost_json(cost: Cost | None) -> dict[str, Any] | None:
             for one in cost.at_same_rate
         ],
     }
+
+
+def _less_output_pct(more_time_pct: Span) -> Span:
+    """1 - speedup from 1 / speedup - 1, both in percent."""
+    less = [
+        100 * (1 - 1 / (1 + pct / 100)) if pct is not None else None for pct in (more_time_pct.low, more_time_pct.high)
+    ]
+    return Span(100 * (1 - 1 / (1 + more_time_pct.value / 100)), *less)
 
 
 def span_json(span: Span | None) -> dict[str, float | None] | None:

@@ -4,29 +4,52 @@ from __future__ import annotations
 
 from monitor.now_values import Cost, Span
 from monitor.units import number
+from probes.answer_values import BandPoint
 
 
 def cost_lines(cost: Cost, live_arm: str, baseline: str) -> list[str]:
     """The same for people, one fact a line."""
     lines = []
     if live_arm != baseline:
-        slower = cost.slower_pct
-        word = "longer" if slower.value >= 0 else "less"
-        ms = f", {span_text(cost.ms_per_token, signed=True)} ms of each" if cost.ms_per_token is not None else ""
-        lines.append(
-            f"a token takes {abs(slower.value):.0f}% {word} than with {baseline} at this concurrency "
-            f"({span_text(slower, signed=True)}%{ms})"
-        )
+        ms = f"; {span_text(cost.ms_per_token, signed=True)} ms of each token" if cost.ms_per_token is not None else ""
+        lines.append(f"{live_arm} against {baseline}: {slower_words(speedup_of(cost.slower_pct))}{ms}")
     lines.extend([line] if (line := _capacity_line(cost, live_arm)) else [])
     for one in cost.at_same_rate:
         if one.concurrency is None or one.time_per_token is None:
-            lines.append(f"with the same arrivals {one.arm}: {one.reason}")
+            lines.append(f"what {one.arm} would do with the requests that arrive now: {one.reason}")
         else:
             lines.append(
-                f"with the same arrivals {one.arm} would sit at {span_text(one.concurrency)} concurrent per engine, "
-                f"with {ratio_text(one.time_per_token)} times the time per token"
+                f"with the requests that arrive now {one.arm} would hold {span_text(one.concurrency)} at once per "
+                f"engine, with {ratio_text(one.time_per_token)} times the time per token"
             )
     return lines
+
+
+def slower_words(speedup: BandPoint) -> str:
+    """A speedup as one sentence: `25% [22, 28] less output at the same concurrency (33% [28, 39] more time per token)`.
+
+    Both, because both are called slower: output goes with the speedup and time per token with one over it.
+    """
+    ratios = (speedup.ratio, speedup.low, speedup.high)
+    output = [100 * (r - 1) for r in ratios]
+    time = [100 * (1 / r - 1) for r in (speedup.ratio, speedup.high, speedup.low)]
+    return f"{_more_or_less(*output)} output at the same concurrency ({_more_or_less(*time)} time per token)"
+
+
+def _more_or_less(value: float, low: float, high: float) -> str:
+    """A difference in percent, its interval in the direction that the word names."""
+    if value < 0:
+        value, low, high, word = -value, -high, -low, "less"
+    else:
+        word = "more"
+    return f"{round(value)}% [{round(low)}, {round(high)}] {word}"
+
+
+def speedup_of(more_time_pct: Span) -> BandPoint:
+    """The speedup that more time per token (percent, at no concurrency in particular) comes from."""
+    value, low, high = more_time_pct.value, more_time_pct.low, more_time_pct.high
+    ratios = [1 / (1 + pct / 100) for pct in (value, value if high is None else high, value if low is None else low)]
+    return BandPoint(0.0, *ratios)
 
 
 def _capacity_line(cost: Cost, live_arm: str) -> str:

@@ -150,7 +150,8 @@ def same_rate(live: Curve, arm: Curve, concurrency: float) -> SameRate:
     if queue is None or queue.mean > arm.top or (arm.rising and queue.beyond > UNSEEN):
         return _cannot(arm, asked)
     if queue.below(arm.lowest) > UNSEEN:
-        return SameRate(None, reason=f"it would often sit below {arm.lowest:.3g}, the lowest that was measured of it")
+        few = f"it would often hold fewer than {arm.lowest:.3g} requests at once, and nothing was measured that low"
+        return SameRate(None, reason=f"not known: {few} (a ladder that begins at 1 tells)")
     lighter = _shift(arm, queue.mean, arm.states + arm.state_half, asked, asked - now[1])
     heavier = _shift(arm, queue.mean, arm.states - arm.state_half, asked, asked + now[1])
     return SameRate(

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from monitor.cost import cost_json, cost_now, saturated
-from monitor.cost_text import cost_lines
+from monitor.cost_text import cost_lines, slower_words
 from monitor.now_values import AsOfNow, Cost
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.values import EndpointStatus, EngineNow, StoredCrossover, StoredReading
@@ -190,15 +190,18 @@ def test_the_words_and_the_json_say_the_same() -> None:
     assert found is not None
     lines = cost_lines(found, "k3", "off")
     assert lines[0] == (
-        "a token takes 11% longer than with off at this concurrency "
-        "(+11.1 [+6.4, +16.3]%, +2.0 [+1.2, +2.8] ms of each)"
+        "k3 against off: 10% [6, 14] less output at the same concurrency (11% [6, 16] more time per token); "
+        "+2.0 [+1.2, +2.8] ms of each token"
     )
     assert lines[1].startswith("requests wait, so output is lost: k1 would make +111 [+")
-    assert lines[2].startswith("with the same arrivals off would sit at 26.9 [")
+    assert lines[2].startswith("with the requests that arrive now off would hold 26.9 [")
     assert lines[2].endswith("] times the time per token")
     document = cost_json(found)
     assert document is not None
-    assert document["slower_pct"]["value"] == found.slower_pct.value
+    assert document["more_time_per_token_pct"]["value"] == pytest.approx(100 * (1 / 0.9 - 1))
+    assert document["less_output_pct"]["value"] == pytest.approx(10.0)
+    assert document["less_output_pct"]["low"] == pytest.approx(6.0)
+    assert document["less_output_pct"]["high"] == pytest.approx(14.0)
     assert document["lost_tok_s"] == document["capacity_tok_s"]
     assert [one["arm"] for one in document["at_same_rate"]] == ["off", "k1"]
     assert cost_json(None) is None
@@ -233,3 +236,24 @@ def test_a_wider_band_as_of_now_makes_a_wider_answer() -> None:
         return rate.concurrency.value - rate.concurrency.low
 
     assert 0 < width(0.01) < width(0.06) < width(0.1)
+
+
+def test_slower_is_told_in_output_and_in_time_per_token() -> None:
+    assert slower_words(BandPoint(12.5, 0.75, 0.72, 0.78)) == (
+        "25% [22, 28] less output at the same concurrency (33% [28, 39] more time per token)"
+    )
+    assert slower_words(BandPoint(4.0, 1.25, 1.0, 1.6)) == (
+        "25% [0, 60] more output at the same concurrency (20% [0, 38] less time per token)"
+    )
+
+
+def test_an_arm_that_nobody_measured_that_low_is_told_in_words() -> None:
+    held = measured()
+    high = replace(held.result, curves={**held.result.curves, "k1": samples(K1)[2:]})
+    (line,) = [
+        line for line in cost_lines(cost(minute(18.0), replace(held, result=high)), "k3", "off") if "what k1" in line
+    ]
+    assert line == (
+        "what k1 would do with the requests that arrive now: not known: it would often hold fewer than 16 requests at "
+        "once, and nothing was measured that low (a ladder that begins at 1 tells)"
+    )
