@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from monitor.cost_text import ratio_text, span_text
+from monitor.cost_text import ratio_text, slower_words, span_text
 from monitor.now_values import Cost
 from monitor.units import number
 from monitor.values import EndpointStatus
 
 
 def how_much(status: EndpointStatus) -> str:
-    """A few sentences; what is not known is left out."""
+    """One sentence that names both sides of the loss: output, and time per token."""
     speedup = status.speedup_now
     if speedup is None:
         return "unknown."
     engine = f" on engine {status.busiest_engine}, the busiest" if len(status.engines) > 1 else ""
     load = number(status.concurrency) if status.concurrency is not None else "unknown"
-    said = [
-        f"{_pct(1 - speedup.ratio)} [{_pct(1 - speedup.high)}, {_pct(1 - speedup.low)}] slower than without "
-        f"speculation at {load} concurrent requests (running + waiting{engine})."
-    ]
-    if status.cost is not None:
-        said += _cost(status, status.cost)
-    return " ".join(said)
+    return f"{slower_words(speedup)} than without speculation, at {load} concurrent (running + waiting{engine})."
+
+
+def cost_details(status: EndpointStatus) -> str:
+    """A few sentences; what is not known is left out."""
+    return " ".join(_cost(status, status.cost)) if status.cost is not None else ""
 
 
 def _cost(status: EndpointStatus, cost: Cost) -> list[str]:
@@ -43,11 +42,8 @@ def _cost(status: EndpointStatus, cost: Cost) -> list[str]:
     there = next((one for one in cost.at_same_rate if one.arm == cost.best_arm), None)
     if not cost.saturated and there is not None and there.concurrency is not None and there.time_per_token is not None:
         said.append(
-            f"With the arrivals of now {there.arm} would sit at {span_text(there.concurrency)} concurrent, with "
-            f"{ratio_text(there.time_per_token)} times the time per token."
+            f"If requests keep arriving as now, {there.arm} would settle at {span_text(there.concurrency)} concurrent, "
+            f"where a token takes {ratio_text(there.time_per_token)} times as long as now: it is faster, so fewer "
+            "requests are in the system at a time, which makes it faster still."
         )
     return said
-
-
-def _pct(share: float) -> str:
-    return f"{100 * share:.0f}%"

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
-from monitor.alerts.cost_text import how_much
+from monitor.alerts.choices import choices
+from monitor.alerts.cost_text import cost_details, how_much
 from monitor.alerts.crossover_text import as_of_now_lines, crossover_long, crossover_short
-from monitor.compared import compared_in, seen_faster
+from monitor.compared import seen_faster
 from monitor.units import age_text, number
 from monitor.values import EndpointStatus, StoredCrossover
-from probes.answer_values import ArmVerdict, BandPoint, Verdict
+from probes.answer_values import ArmVerdict, BandPoint
 from probes.crossover import speedup_at
 
 Fact = str | float | int | bool | None
@@ -38,7 +39,7 @@ def firing(
 ) -> tuple[str, str]:
     """Title and text of an alert that begins."""
     speedup, load = status.speedup_now, _or_unknown(status.concurrency)
-    loss = f"about {_pct(1 - speedup.ratio)}" if speedup is not None else "an unknown share"
+    loss = f"about {_pct(1 - speedup.ratio)} of the output" if speedup is not None else "an unknown share of the output"
     title = f"{who(status.name, status.pool)}: speculation is costing {loss} at {load} concurrent; " + crossover_short(
         status
     )
@@ -46,11 +47,13 @@ def firing(
         f"What: speculative decoding (arm {status.live_arm or 'unknown'}, K={_k(status.k)}) makes {status.name} slower "
         f"than {_baseline(measured)} at the load it has now.",
         f"How much: {how_much(status)}",
+        # Before the details: a small screen shows the first rows only.
+        "What to do, whichever suits:",
+        *(f"- {choice}" for choice in choices(status, measured)),
+        f"Since: {utc(since_s)} ({age_text(max(0.0, now_s - since_s))} ago).",
+        *([f"What it costs: {details}"] if (details := cost_details(status)) else []),
         f"Crossover: {crossover_long(status)}",
         *as_of_now_lines(status),
-        f"Since: {utc(since_s)} ({age_text(max(0.0, now_s - since_s))} ago).",
-        "What to do, whichever suits:",
-        *(f"- {choice}" for choice in _choices(status, measured)),
         f"Clears: once the slowdown has stayed under {number(settings.clear_loss_pct)}% for "
         f"{age_text(settings.keep_firing_for_s)}, or when speculation is switched off.",
         LOOK,
@@ -121,35 +124,6 @@ def facts(status: EndpointStatus, measured: StoredCrossover | None) -> dict[str,
     }
 
 
-def _choices(status: EndpointStatus, measured: StoredCrossover | None) -> list[str]:
-    live, load = status.live_arm or "the live arm", _or_unknown(status.concurrency)
-    choices: list[str] = []
-    best = _best_arm(status, measured)
-    baseline = _baseline(measured)
-    if best is None:
-        choices.append("a smaller K may still pay at this load: unknown, no sweep has measured one here")
-    elif measured is not None and best[0] == baseline:
-        choices.append(f"no measured arm beats {baseline} at {load} concurrent, so a smaller K is no way out")
-    elif best[1] is not None and measured is not None and best[0] != status.live_arm:
-        name, point = best
-        now = f", where {live} has {_ratio(status.speedup_now)}" if status.speedup_now is not None else ""
-        choices.append(
-            f"run arm {name} (K={_k(measured.arm_k.get(name))}): {_known_by(status)} {_ratio(point)} of {baseline} "
-            f"at {load} concurrent{now}{_tie(point, baseline)}"
-        )
-    choices.append(f"switch speculation off, or route this traffic to servers that run {baseline}")
-    crossover = compared_in(status)
-    # The lower edge of any other verdict is no load under which it pays.
-    low = crossover.low if crossover is not None and crossover.verdict is Verdict.CROSSES else None
-    choices.append(
-        f"scale out: under {number(low)} concurrent per engine {live} pays again"
-        if low is not None
-        else "scale out, if this much load per engine is not wanted anyway"
-    )
-    choices.append("leave it, if neither latency nor capacity is a concern now: nothing is broken")
-    return choices
-
-
 def _best_arm(status: EndpointStatus, measured: StoredCrossover | None) -> tuple[str, BandPoint | None] | None:
     """The best arm at the live load, with its speedup there; None where no sweep speaks for that load and traffic."""
     if measured is None or status.concurrency is None:
@@ -175,10 +149,6 @@ def _best_of(
     return (measured.result.baseline, None) if points.keys() == measured.result.arms.keys() else None
 
 
-def _known_by(status: EndpointStatus) -> str:
-    return "reckoned for now" if status.as_of_now is not None and status.as_of_now.decides else "measured"
-
-
 def who(endpoint: str, pool: str) -> str:
     """An endpoint for a title, with its pool where that has another name."""
     return endpoint if endpoint == pool else f"{endpoint} (pool {pool})"
@@ -186,11 +156,6 @@ def who(endpoint: str, pool: str) -> str:
 
 def _baseline(measured: StoredCrossover | None) -> str:
     return measured.result.baseline if measured is not None else "off"
-
-
-def _tie(point: BandPoint | None, baseline: str) -> str:
-    tie = point is not None and point.low <= 1 <= point.high
-    return f"; {baseline} itself is within the noise of it" if tie else ""
 
 
 def _k(k: int | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from monitor.alerts import text
 from monitor.alerts.rule import RuleSettings
 from monitor.now_values import ArmAtRate, AsOfNow, Cost, LiveMix, Span
-from monitor.values import EngineNow
+from monitor.values import EngineNow, StoredCrossover
 from probes.answer_values import ArmVerdict, BandPoint, Verdict
 from probes.steptime.values import Mix
 from probes.values import Reason
@@ -21,24 +21,30 @@ NOW_S = 1_700_000_000.0
 def test_the_title_says_it_all_in_one_line() -> None:
     title, _ = text.firing(a_status(0.88), SETTINGS, NOW_S - 120, NOW_S, a_stored_crossover())
     assert title == (
-        "chat (pool chat-70b): speculation is costing about 12% at 48.0 concurrent; "
+        "chat (pool chat-70b): speculation is costing about 12% of the output at 48.0 concurrent; "
         "crossover 24.0 [21.0, 28.0], measured 3 d ago"
     )
 
 
-def test_the_text_says_what_how_much_since_when_what_to_do_and_where_to_look() -> None:
-    _, body = text.firing(a_status(0.88), SETTINGS, NOW_S - 120, NOW_S, a_stored_crossover())
+def test_the_text_says_what_how_much_and_what_to_do_before_any_detail() -> None:
+    _, body = text.firing(a_status(0.88, cost=COST), SETTINGS, NOW_S - 120, NOW_S, a_stored_crossover())
     assert body.splitlines() == [
         "What: speculative decoding (arm k3, K=3) makes chat slower than off at the load it has now.",
-        "How much: 12% [9%, 15%] slower than without speculation at 48.0 concurrent requests (running + waiting).",
-        "Crossover: 24.0 [21.0, 28.0] concurrent requests per engine; sweep 17 measured it 3 d ago.",
-        "Since: 2023-11-14 22:11:20 UTC (2 min ago).",
+        "How much: 12% [9, 15] less output at the same concurrency (14% [10, 18] more time per token) than without "
+        "speculation, at 48.0 concurrent (running + waiting).",
         "What to do, whichever suits:",
-        "- run arm k1 (K=1): measured 1.01x [0.98, 1.04] of off at 48.0 concurrent, where k3 has 0.88x [0.85, 0.91]; "
-        "off itself is within the noise of it",
+        "- run arm k1 (K=1): it is level with off here (measured 1.01x [0.98, 1.04]; k3 0.88x [0.85, 0.91]) and faster "
+        "below 50.0: lowering K removes the loss too",
         "- switch speculation off, or route this traffic to servers that run off",
         "- scale out: under 21.0 concurrent per engine k3 pays again",
         "- leave it, if neither latency nor capacity is a concern now: nothing is broken",
+        "Since: 2023-11-14 22:11:20 UTC (2 min ago).",
+        "What it costs: Of the 26.0 ms per token (p50 now) about 3.1 [2.3, 3.9] ms are due to it. "
+        "Nothing waits, so no output is lost, but capacity is: at this concurrency k1 would make +620 [+410, +840] "
+        "tok/s per engine. If requests keep arriving as now, k1 would settle at 33.0 [30.0, ...] concurrent, where a "
+        "token takes 0.69 [0.63, ...] times as long as now: it is faster, so fewer requests are in the system at a "
+        "time, which makes it faster still.",
+        "Crossover: 24.0 [21.0, 28.0] concurrent requests per engine; sweep 17 measured it 3 d ago.",
         "Clears: once the slowdown has stayed under 1.0% for 5 min, or when speculation is switched off.",
         "Look: `specwatch watch` (live), `specwatch once` (one line per endpoint).",
     ]
@@ -50,15 +56,82 @@ def test_unknown_stays_unknown() -> None:
     assert title.endswith("crossover unknown")
     assert "(arm unknown, K=unknown)" in body
     assert "Crossover: unknown." in body
-    assert "per token" not in body
+    assert "ms" not in body.split()
+    assert "What it costs" not in body
     assert "unknown, no sweep has measured one here" in body
     assert "None" not in title + body
 
 
-def test_where_off_is_best_no_smaller_k_is_offered() -> None:
-    status = a_status(0.88, concurrency=60.0)
-    _, body = text.firing(status, SETTINGS, NOW_S, NOW_S, a_stored_crossover())
-    assert "no measured arm beats off at 60.0 concurrent, so a smaller K is no way out" in body
+def bent(**points: tuple[float, float, float]) -> StoredCrossover:
+    """The stored sweep with these speedups (middle, low, high) at every load from 1 to 64 for the named arms."""
+    stored = a_stored_crossover()
+    some = stored.result.arms["k1"]
+    flat = {
+        name: replace(some, arm=name, speedup=tuple(BandPoint(x, *point) for x in (1, 64)))
+        for name, point in points.items()
+    }
+    ks = {"off": None, **{name: int(name[1:]) for name in points}}
+    return replace(stored, result=replace(stored.result, arms=flat), arm_k=ks)
+
+
+LOST = (0.8, 0.77, 0.83)
+
+
+def advice(measured: StoredCrossover | None, **status: Any) -> str:
+    body = text.firing(a_status(0.8, **status), SETTINGS, NOW_S, NOW_S, measured)[1]
+    return body.split("What to do, whichever suits:\n")[1].split("Since:")[0]
+
+
+def test_a_smaller_k_is_no_way_out_only_where_every_other_arm_is_clearly_slower() -> None:
+    said = advice(bent(k1=(0.9, 0.87, 0.93), k2=(0.85, 0.82, 0.88), k3=LOST))
+    assert (
+        "- every other measured arm is clearly slower than off at 48.0 concurrent too (k1 0.90x [0.87, 0.93], "
+        "k2 0.85x [0.82, 0.88]), so a smaller K is no way out\n"
+    ) in said
+    assert "run arm" not in said
+
+
+def test_an_arm_that_is_level_with_the_baseline_is_worth_naming() -> None:
+    said = advice(bent(k1=(0.99, 0.96, 1.02), k3=LOST))
+    assert "run arm k1 (K=1): it is level with off here" in said
+    assert "and faster below 50.0: lowering K removes the loss too" in said
+    assert "no way out" not in said
+
+
+def test_an_arm_that_noise_cannot_tell_from_level_is_offered_as_that() -> None:
+    said = advice(bent(k1=(0.93, 0.84, 1.01), k3=LOST))
+    assert "run arm k1 (K=1): it may be level with off here" in said
+    assert "lowering K may remove the loss" in said
+
+
+def test_of_arms_that_noise_cannot_tell_apart_the_smallest_k_is_named() -> None:
+    assert "run arm k1 (K=1)" in advice(bent(k1=(1.0, 0.97, 1.03), k2=(1.02, 0.99, 1.05), k3=LOST))
+    clear = advice(bent(k1=(1.0, 0.97, 1.03), k2=(1.12, 1.09, 1.15), k3=LOST))
+    assert "run arm k2 (K=2): it is faster than off here (measured 1.12x [1.09, 1.15]; k3 0.80x" in clear
+    assert "lowering K removes the loss\n" in clear
+
+
+def test_where_no_other_k_was_measured_nothing_is_said_against_one() -> None:
+    assert "unknown, no sweep has measured one here" in advice(bent(k3=LOST))
+    alone = advice(bent(k1=LOST), live_arm="k1", k=1)
+    assert "smaller K" not in alone, "there is none"
+
+
+def test_acceptance_that_fell_sends_to_its_cause_first() -> None:
+    changed = moved(acceptance_length=1.73, acceptance_measured=2.61)
+    first = advice(a_stored_crossover(), as_of_now=changed).splitlines()[0]
+    assert first == "- acceptance fell from 2.61 to 1.73: look at what changed (prompts, drafter, deploy) first"
+    assert "acceptance fell" not in advice(a_stored_crossover(), as_of_now=replace(changed, decides=False))
+    assert "acceptance fell" not in advice(a_stored_crossover(), as_of_now=replace(changed, acceptance_length=2.6))
+
+
+def test_requests_that_changed_send_to_who_sends_them() -> None:
+    other = moved(acceptance_length=2.6, mix=LiveMix(Mix(900.0, 120.0), 812.0, 895.0))
+    first = advice(a_stored_crossover(), as_of_now=other).splitlines()[0]
+    assert first == (
+        "- requests went from 178+256 to 900+120 tokens (prompt + answer): look at who sends them (clients, prompts, "
+        "routing) first"
+    )
 
 
 COST = Cost(
@@ -75,21 +148,11 @@ COST = Cost(
 )
 
 
-def test_what_it_costs_is_told_per_token_in_capacity_and_with_the_same_arrivals() -> None:
-    _, body = text.firing(a_status(0.88, cost=COST), SETTINGS, NOW_S - 120, NOW_S, a_stored_crossover())
-    assert (
-        "(running + waiting). Of the 26.0 ms per token (p50 now) about 3.1 [2.3, 3.9] ms are due to it. "
-        "Nothing waits, so no output is lost, but capacity is: at this concurrency k1 would make +620 [+410, +840] "
-        "tok/s per engine. With the arrivals of now k1 would sit at 33.0 [30.0, ...] concurrent, with 0.69 [0.63, ...] "
-        "times the time per token."
-    ) in body
-
-
 def test_lost_output_is_claimed_only_while_requests_wait() -> None:
     busy = replace(COST, saturated=True, lost_tok_s=COST.capacity_tok_s)
     _, body = text.firing(a_status(0.88, cost=busy), SETTINGS, NOW_S, NOW_S, None)
     assert "Requests are waiting, so output is lost too: k1 would make +620 [+410, +840] tok/s per engine." in body
-    assert "arrivals of now" not in body, "what arrives is more than what is made"
+    assert "keep arriving" not in body, "what arrives is more than what is made"
     _, silent = text.firing(a_status(0.88, cost=replace(COST, saturated=None)), SETTINGS, NOW_S, NOW_S, None)
     assert "whether requests wait is not on the page" in silent
 
@@ -97,14 +160,14 @@ def test_lost_output_is_claimed_only_while_requests_wait() -> None:
 def test_a_lead_inside_the_noise_is_no_lost_capacity() -> None:
     tie = replace(COST, capacity_tok_s=Span(100.0, -20.0, 220.0))
     _, body = text.firing(a_status(0.88, cost=tie), SETTINGS, NOW_S, NOW_S, None)
-    assert "capacity" not in body.split("What to do")[0]
+    assert "tok/s" not in body
 
 
 def test_no_other_arm_is_offered_where_none_is_better() -> None:
     best = replace(COST, best_arm="k3", capacity_tok_s=Span(0.0, 0.0, 40.0))
     _, body = text.firing(a_status(0.88, cost=best), SETTINGS, NOW_S, NOW_S, None)
     assert "would make" not in body
-    assert "would sit" not in body
+    assert "would settle" not in body
 
 
 def test_several_engines_name_the_busiest_and_claim_no_total() -> None:
@@ -169,7 +232,9 @@ def test_a_crossover_that_moved_says_where_to_why_and_what_acceptance_would_pay(
     assert (
         "Crossover: as of now 15.0 [13.0, 17.5] concurrent requests per engine; "
         "sweep 17 measured 24.0 [21.0, 28.0] 3 d ago.\n"
-        "Why it moved: acceptance 2.10 now, 2.60 when swept; requests of 191+249 tokens now, 178+256 when swept "
+        "Why it moved: acceptance 2.10 now, 2.60 when swept; requests of 191+249 tokens now"
+    ) in body
+    assert (
         "(812 requests of the last 15 min).\n"
         "Break-even: k3 pays at 48.0 concurrent from an acceptance length of 2.75 [2.61, 2.90]; it has 2.10 now.\n"
     ) in body
@@ -189,13 +254,12 @@ def test_the_other_arms_are_weighed_as_of_now() -> None:
     worse = replace(k1, speedup=(BandPoint(1, 1.0, 0.9, 1.1), BandPoint(64, 0.9, 0.85, 0.95)))
     k3 = replace(better, arm="k3", speedup=moved().band)
 
-    def advice(arms: dict[str, ArmVerdict]) -> str:
-        status = a_status(0.85, as_of_now=moved(arms=arms))
-        return text.firing(status, SETTINGS, NOW_S, NOW_S, a_stored_crossover())[1]
+    def said(arms: dict[str, ArmVerdict]) -> str:
+        return advice(a_stored_crossover(), as_of_now=moved(arms=arms))
 
-    assert "run arm k1 (K=1): reckoned for now 1.11x" in advice({"k1": better, "k3": k3})
-    assert "no measured arm beats off" in advice({"k1": worse, "k3": k3})
-    assert "unknown, no sweep has measured one here" in advice({"k3": k3}), "k1 may pay: nobody knows its acceptance"
+    assert "run arm k1 (K=1): it is faster than off here (reckoned for now 1.11x" in said({"k1": better, "k3": k3})
+    assert "k1 0.91x [0.85, 0.96]), so a smaller K is no way out" in said({"k1": worse, "k3": k3})
+    assert "unknown, no sweep has measured one here" in said({"k3": k3}), "k1 may pay: nobody knows its acceptance"
 
 
 def test_a_change_that_no_model_reckons_with_is_noted() -> None:
