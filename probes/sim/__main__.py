@@ -84,12 +84,43 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--mean-output-tokens", type=float, default=256.0)
     made.add_argument("--prompt-cost", type=float, default=1.0, help="scales what a prompt token costs")
     made.add_argument(
-        "--acceptance", type=_rates, default=ACCEPTANCE, help="by position; the crossover is put there with it"
+        "--acceptance",
+        type=_rates,
+        default=ACCEPTANCE,
+        help="by position; --crossover holds at it, so that another one is another server too",
+    )
+    made.add_argument(
+        "--acceptance-now",
+        type=_rates,
+        default=None,
+        help="by position, what drafts really get on the server that --crossover and --acceptance describe: the same "
+        "hardware under other traffic",
     )
     made.add_argument("--model-name", default="sim-8b")
     made.add_argument("--release", default="0.26.0", help="the vLLM version to look like")
     made.add_argument("--profile", type=_profile, help="traffic on the last server: seconds:clients,seconds:clients")
     return made
+
+
+def spec_of(arguments: argparse.Namespace, k: int) -> SimSpec:
+    """The server that drafts `k` tokens. Raises ValueError where the arguments make none."""
+    return SimSpec(
+        k=k,
+        crossover=arguments.crossover,
+        time_scale=arguments.time_scale,
+        seed=arguments.seed,
+        start_noise=arguments.start_noise,
+        step_noise=arguments.step_noise,
+        engines=arguments.engines,
+        max_num_seqs=arguments.max_num_seqs,
+        kv_tokens=arguments.kv_tokens,
+        mean_output_tokens=arguments.mean_output_tokens,
+        prompt_cost=arguments.prompt_cost,
+        acceptance=arguments.acceptance_now or arguments.acceptance,
+        crossover_at=arguments.acceptance,
+        model_name=arguments.model_name,
+        version=arguments.release,
+    )
 
 
 async def serve(arguments: argparse.Namespace) -> None:
@@ -104,23 +135,7 @@ async def serve(arguments: argparse.Namespace) -> None:
     async with AsyncExitStack() as stack:
         servers: dict[str, SimServer] = {}
         for offset, k in enumerate(ks):
-            spec = SimSpec(
-                k=k,
-                crossover=arguments.crossover,
-                time_scale=arguments.time_scale,
-                seed=arguments.seed,
-                start_noise=arguments.start_noise,
-                step_noise=arguments.step_noise,
-                engines=arguments.engines,
-                max_num_seqs=arguments.max_num_seqs,
-                kv_tokens=arguments.kv_tokens,
-                mean_output_tokens=arguments.mean_output_tokens,
-                prompt_cost=arguments.prompt_cost,
-                acceptance=arguments.acceptance,
-                crossover_at=arguments.acceptance,
-                model_name=arguments.model_name,
-                version=arguments.release,
-            )
+            spec = spec_of(arguments, k)
             port = arguments.port + offset if arguments.port else 0
             servers[spec.arm] = await stack.enter_async_context(SimServer(spec, port=port))
         if len(servers) < len(ks):
