@@ -17,6 +17,7 @@ from monitor.values import StoredCrossover
 from probes.answer_values import ArmVerdict, Crossover
 from probes.steptime.adjust import adjusted
 from probes.steptime.break_even import break_even, no_break_even
+from probes.steptime.fit import NO_STEP_MODEL
 from probes.steptime.shift import speedup_change
 from probes.steptime.values import Mix, StepModel
 from probes.values import Reason
@@ -28,7 +29,9 @@ EITHER_WAY = ("never_pays", "always_pays")
 def as_of_now(
     stored: StoredCrossover, arm: str, live_arm: str | None, window: LiveWindow, mix: LiveMix | None
 ) -> AsOfNow | None:
-    """The answer on `arm` for the traffic of now; None where neither a model nor a live number speaks for it.
+    """The answer on `arm` for the traffic of now; None where neither a model, a live number nor a reason speaks for it.
+
+    Where the sweep says why it has no model, that reason stands in the place of what a model would tell.
 
     `live_arm` is what the server runs: the live acceptance is another arm's only where that follows from it by
     position. Bands and intervals are 90%.
@@ -44,7 +47,8 @@ def as_of_now(
     # Where the lengths of now or of the sweep are not known, the baseline of those curves is of other traffic maybe.
     alike = model is not None and mix is not None
     observed = observed_speedup(found, window, to_mix) if own and alike else None
-    if model is None and observed is None and not moved_a:
+    why_none = next((note for note in found.notes if note.code == NO_STEP_MODEL), None) if model is None else None
+    if model is None and observed is None and not moved_a and why_none is None:
         return None
     decides = model is not None and (moved_a or moved_m)
     verdict, arms = found.arms[arm], dict[str, ArmVerdict]()
@@ -69,7 +73,7 @@ def as_of_now(
         mix=mix,
         mix_measured=_nearest(model, mix, arm),
         observed=observed,
-        reasons=verdict.reasons if decides else _unmodelled(arm, lately, measured_at) if moved_a else (),
+        reasons=verdict.reasons if decides else _unmodelled(arm, lately, measured_at, why_none, moved=moved_a),
         decides=decides,
         arms=arms,
         no_break_even=no_even if no_even is not None and no_even.code in EITHER_WAY else None,
@@ -130,12 +134,16 @@ def _nearest(model: StepModel | None, mix: LiveMix | None, arm: str) -> Mix | No
     return min(model.mixes, key=lambda one: mix_distance(mix.mix, one), default=None)
 
 
-def _unmodelled(arm: str, now: float | None, measured: float | None) -> tuple[Reason, ...]:
-    """A change that is seen and cannot be reckoned with: the band that was measured stands, and it is said."""
-    if now is None or measured is None:
-        return ()
+def _unmodelled(
+    arm: str, now: float | None, measured: float | None, why: Reason | None, *, moved: bool
+) -> tuple[Reason, ...]:
+    """A change that is seen and cannot be reckoned with, or that would not be seen: the measured band stands."""
+    told = (why,) if why is not None else ()
+    if not moved or now is None or measured is None:
+        return told
+    cause = "" if why is not None else ", whose cells do not tell what a step costs"
     text = (
-        f"The acceptance length of {arm} is {now:.2f} now and was {measured:.2f} in the sweep, whose cells do not tell "
-        f"what a step costs: the crossover as swept is shown, and is likely too {'high' if now < measured else 'low'}."
+        f"The acceptance length of {arm} is {now:.2f} now and was {measured:.2f} in the sweep{cause}: "
+        f"the crossover as swept is shown, and is likely too {'high' if now < measured else 'low'}."
     )
-    return (Reason("no_step_model", text),)
+    return (Reason(NO_STEP_MODEL, text), *told)

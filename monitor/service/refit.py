@@ -13,7 +13,7 @@ from monitor.live_mix import SAME_MIX, mix_distance
 from monitor.store.db import Store
 from monitor.store.sweeps import load_cells, pool_sweeps
 from probes.answer_values import Crossover
-from probes.steptime.fit import fit_step_model
+from probes.steptime.fit import NO_STEP_MODEL, fit_step_model
 from probes.steptime.values import Mix
 from probes.values import Cell
 
@@ -44,7 +44,9 @@ def refitted(store: Store, pool: str, fingerprint: str, found: Crossover, cells:
             added.append(earlier)
     model = fit_step_model(cells, added) if added else None
     # Sweeps that contradict each other fit nothing together; the newest alone still speaks for its own mix.
-    return found if model is None else replace(found, step_model=model)
+    if model is None:
+        return found
+    return replace(found, step_model=model, notes=tuple(note for note in found.notes if note.code != NO_STEP_MODEL))
 
 
 def mix_of(cells: Sequence[Cell]) -> Mix | None:

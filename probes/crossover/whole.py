@@ -12,7 +12,8 @@ from probes.answer_values import Crossover
 from probes.crossover.dynamic import dynamic_arms
 from probes.crossover.latency import latency_crossovers
 from probes.crossover.with_schedule import with_schedule
-from probes.steptime.fit import fit_step_model
+from probes.steptime.fit import step_model_or_why
+from probes.steptime.values import StepModel
 from probes.values import Cell
 
 
@@ -21,14 +22,16 @@ def completed(
 ) -> Crossover:
     """`found` with all of that.
 
-    `arm_k` is the configured K by arm, None without speculation; `dynamic` names the arms that are said to change
-    theirs with the load.
+    Without a model there is a note that says why (`no_step_model`). `arm_k` is the configured K by arm, None without
+    speculation; `dynamic` names the arms that are said to change theirs with the load.
     """
+    scheduled, model = with_schedule(found, cells, arm_k, dynamic), step_model_or_why(cells)
     return replace(
-        with_schedule(found, cells, arm_k, dynamic),
+        scheduled,
         latency=latency_crossovers(cells, found),
-        step_model=fit_step_model(cells),
+        step_model=model if isinstance(model, StepModel) else None,
         acceptance=_acceptance(cells, dynamic_arms(cells, dynamic)),
+        notes=scheduled.notes if isinstance(model, StepModel) else (*scheduled.notes, model),
     )
 
 

@@ -9,11 +9,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from probes.steptime.observations import Observations, observe
+from probes.steptime.observations import Observations, observe, why_not_observed
 from probes.steptime.prior import prior
 from probes.steptime.shape import NAMES, Floats, decode_steps, life_steps, output_tok_s
 from probes.steptime.values import StepModel
-from probes.values import Cell
+from probes.values import Cell, Reason
+
+NO_STEP_MODEL = "no_step_model"
+"""Code of the reason why there is none."""
+NO_NUMBERS = "the cells' numbers are none that a server can have"
 
 CELL_SIGMA = 0.015
 """Relative noise of one cell (measured: 0.5% to 2.5%)."""
@@ -51,21 +55,34 @@ def fit_step_model(cells: Sequence[Cell], earlier: Sequence[Sequence[Cell]] = ()
     None without an arm that drafts and one that does not, each on at least three rungs; where an arm's counters do not
     say what was drafted and accepted that arm is left out. None also where the fit misses its cells by more than 6%.
     """
+    found = step_model_or_why(cells, earlier)
+    return found if isinstance(found, StepModel) else None
+
+
+def step_model_or_why(cells: Sequence[Cell], earlier: Sequence[Sequence[Cell]] = ()) -> StepModel | Reason:
+    """The same, or why there is none (`no_step_model`), with what would mend it."""
     seen = observe([cells, *earlier])
     if seen is None:
-        return None
+        return _no_model(why_not_observed(cells))
     try:
         # Numbers that no server has overflow somewhere; what comes of them is no number, and is looked at in the end.
         with np.errstate(all="ignore"):
             return _fitted(seen)
     except np.linalg.LinAlgError:
-        return None
+        return _no_model(NO_NUMBERS)
 
 
-def _fitted(seen: Observations) -> StepModel | None:
+def _no_model(cause: str) -> Reason:
+    text = (
+        f"The crossover as swept will not follow today's acceptance and requests, and no break-even is known: {cause}."
+    )
+    return Reason(NO_STEP_MODEL, text)
+
+
+def _fitted(seen: Observations) -> StepModel | Reason:
     fastest_step_s = _fastest_step_s(seen)
     if not 0 < fastest_step_s < np.inf:
-        return None
+        return _no_model(NO_NUMBERS)
     rows, right = prior(fastest_step_s)
     whiten = _whitener(seen)
     log_y = np.log(seen.tok_s)
@@ -81,8 +98,13 @@ def _fitted(seen: Observations) -> StepModel | None:
     misses = log_y - np.log(output_tok_s(log_values, seen.load))
     rms = float(np.sqrt(np.mean(misses**2)))
     covariance = np.linalg.inv(information) * _scatter(errors(log_values)[: log_y.size])
+    if np.isfinite(rms) and rms > MAX_RMS:
+        return _no_model(
+            f"no step time fits the cells, which scatter by {rms:.1%} around the best (up to {MAX_RMS:.0%} will do). "
+            "Sweep again with longer cells (`cell_s`) while the server is quiet"
+        )
     if not (rms <= MAX_RMS and np.all(np.isfinite(covariance)) and np.all(np.isfinite(np.exp(log_values)))):
-        return None
+        return _no_model(NO_NUMBERS)
     return StepModel(
         names=NAMES,
         values=tuple(float(v) for v in np.exp(log_values)),

@@ -87,6 +87,33 @@ def observe(sweeps: Sequence[Sequence[Cell]]) -> Observations | None:
     )
 
 
+def why_not_observed(cells: Sequence[Cell]) -> str:
+    """What `observe` lacks in these cells of one sweep, as half a sentence; of no use where it lacks nothing."""
+    by_arm: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_arm.setdefault(cell.arm, []).append(cell)
+    faults = [fault for arm, own in by_arm.items() if (fault := _fault(arm, own)) is not None]
+    if faults:
+        return "; ".join(faults)
+    drafted = any(point.k > 0 for points in _arms(cells).values() for point in points)
+    return "no arm ran without drafts" if drafted else "by the server's counters no arm drafted anything"
+
+
+def _fault(arm: str, cells: Sequence[Cell]) -> str | None:
+    """Why an arm is left out."""
+    usable = [cell for cell in cells if cell.valid and not cell.limited]
+    points = [point for cell in usable if (point := _point(cell)) is not None]
+    if usable and not points:
+        if any(cell.k and not cell.drafts for cell in usable):
+            return f"the server's pages do not tell how many tokens {arm} drafted (those of SGLang never do)"
+        return f"the cells of {arm} lack token counts"
+    rungs = _rungs(points) if points else 0
+    if rungs < MIN_RUNGS:
+        were = "rung is" if rungs == 1 else "rungs are"
+        return f"only {rungs} {were} usable of {arm}, where {MIN_RUNGS} are needed, valid and below its admission limit"
+    return None if _steady_k(points) else f"{arm} drafts more at one load than at another"
+
+
 def _arms(cells: Sequence[Cell]) -> dict[str, list[_Point]]:
     """Arms of one sweep that have enough rungs and one K."""
     arms: dict[str, list[_Point]] = {}

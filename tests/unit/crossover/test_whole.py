@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from monitor.verdict_text import crossover_lines
 from probes.answer_values import Axis, Crossover
 from probes.crossover import from_json, to_json
 from probes.crossover.whole import completed
 from probes.values import Cell, Reason
+from tests.support.drift import h200
 from tests.support.records import a_cell
 
 BARE = Crossover("off", Axis.CONCURRENCY_PER_ENGINE, {})
@@ -51,3 +53,14 @@ def test_an_arm_whose_draft_length_follows_the_load_has_no_one_acceptance() -> N
 def test_it_is_kept_in_the_file() -> None:
     answer = completed(BARE, [drafting(1000.0, 1600.0)], ARM_K)
     assert from_json(to_json(answer)).acceptance == {"k3": pytest.approx(2.6)}
+
+
+def test_without_a_model_the_answer_and_its_words_say_why() -> None:
+    answer = completed(BARE, [drafting(1000.0, 1600.0)], ARM_K)
+    assert answer.step_model is None
+    assert [note.code for note in answer.notes][-1] == "no_step_model"
+    assert any("no break-even is known: only 1 rung is usable of k3" in line for line in crossover_lines(answer))
+
+
+def test_with_a_model_nothing_of_the_kind_is_said() -> None:
+    assert "no_step_model" not in {note.code for note in h200().notes}

@@ -79,6 +79,14 @@ def test_a_mix_that_an_earlier_sweep_had_is_judged_again(store: Store) -> None:
     assert (found.arms, found.curves) == (h200().arms, h200().curves), "what was measured stays"
 
 
+def test_a_model_of_both_takes_back_that_there_was_none(store: Store) -> None:
+    swept(store, LONG, 100.0)
+    untold = replace(h200(), step_model=None, notes=(Reason("other", "Kept."), Reason("no_step_model", "Scatter.")))
+    found = refitted(store, "chat", "f1", untold, h200_cells())
+    assert found.step_model is not None
+    assert [note.code for note in found.notes] == ["other"]
+
+
 @pytest.mark.parametrize("other", [{"fingerprint": "f2"}, {"pool": "summaries"}])
 def test_sweeps_of_other_servers_are_left_out(store: Store, other: dict[str, str]) -> None:
     swept(store, LONG, 100.0, **other)

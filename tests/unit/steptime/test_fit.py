@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probes.steptime.codec import model_from_json
-from probes.steptime.fit import fit_step_model
+from probes.steptime.fit import NO_STEP_MODEL, fit_step_model, step_model_or_why
 from probes.steptime.values import Mix, StepModel
 from probes.values import Cell, Reason
 from tests.support.formula_sweeps import LADDER, MIX, SERVER, formula_cells
@@ -179,3 +180,47 @@ def test_the_ladder_s_order_does_not_matter() -> None:
     cells = formula_cells(noise=0.01)
     assert fitted(cells[::-1]).values == pytest.approx(fitted(cells).values, rel=1e-4)
     assert {c.rung for c in cells} == set(LADDER)
+
+
+SILENT: dict[str, Any] = {"drafts": None, "draft_tokens": None, "accepted_tokens": None}
+
+
+def scattered() -> list[Cell]:
+    rng = np.random.default_rng(5)
+    return [replace(c, output_tok_s=(c.output_tok_s or 0) * float(np.exp(rng.normal(0, 0.4)))) for c in formula_cells()]
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        (formula_cells(TWO, ladder=(4, 64)), "only 2 rungs are usable of off, where 3 are needed"),
+        (
+            [replace(c, notes=LIMITED) if c.arm == "k3" and c.rung > 4 else c for c in formula_cells(TWO)],
+            "only 2 rungs are usable of k3, where 3 are needed, valid and below its admission limit",
+        ),
+        (
+            [replace(c, **SILENT) if c.arm == "k3" else c for c in formula_cells(TWO)],
+            "the server's pages do not tell how many tokens k3 drafted",
+        ),
+        (
+            [replace(c, draft_tokens=1e5) if c.arm == "k3" and c.rung >= 64 else c for c in formula_cells(TWO)],
+            "k3 drafts more at one load than at another",
+        ),
+        ([replace(c, void=FOREIGN) for c in formula_cells(TWO)], "only 0 rungs are usable of off"),
+        (formula_cells({"off": (0, 1.0)}), "no arm drafted anything"),
+        (formula_cells({"k3": (3, 2.62)}), "no arm ran without drafts"),
+        (scattered(), "Sweep again with longer cells (`cell_s`)"),
+    ],
+)
+def test_where_there_is_no_model_it_is_said_why(cells: list[Cell], says: str) -> None:
+    why = step_model_or_why(cells)
+    assert isinstance(why, Reason)
+    assert why.code == NO_STEP_MODEL
+    assert says in why.text
+    assert "will not follow today's acceptance and requests" in why.text
+
+
+def test_how_far_the_cells_scatter_is_told() -> None:
+    why = step_model_or_why(scattered())
+    assert isinstance(why, Reason)
+    assert re.search(r"scatter by \d\d\.\d% around the best \(up to 6% will do\)", why.text)
