@@ -16,6 +16,8 @@ from probes.values import EngineReading, Histogram, Reading
 
 MIX_SPAN_S = 900.0
 """How far back the mix looks: long enough for the lengths of slow traffic, short enough to follow the hour."""
+NEWEST_SPAN_S = 120.0
+"""The newest part of it, which is taken alone once it shows another mix: a change is followed within as much."""
 MIN_REQUESTS = 20
 """Fewer finished requests say next to nothing: the 90% interval of their mean length is wider than a factor of 1.4."""
 LIFETIMES = 10
@@ -49,6 +51,19 @@ def live_mix(before: Reading, after: Reading) -> LiveMix | None:
     mix = Mix(prompt_tokens=computed, output_tokens=outputs.total / outputs.count)
     spread = max(LENGTH_SPREAD, length_spread(outputs), length_spread(prompts))
     return LiveMix(mix, requests=outputs.count, span_s=after.at_s - before.at_s, spread=spread)
+
+
+def newest_mix(before: Reading, lately: Reading, after: Reading) -> LiveMix | None:
+    """The mix since `before`, or since the later `lately` where that alone differs clearly: the intervals of the two do
+    not overlap, and as many requests per one inside have finished as LIFETIMES asks.
+
+    Steady traffic is taken for changed at about one look in fifty; most of those then lie within their own noise.
+    """
+    whole, newest = live_mix(before, after), live_mix(lately, after)
+    if whole is None or newest is None or newest.requests < LIFETIMES * _inside(after):
+        return whole
+    apart = max(SAME_MIX, mix_noise(whole) + mix_noise(newest))
+    return newest if mix_distance(newest.mix, whole.mix) > apart else whole
 
 
 def mix_noise(mix: LiveMix) -> float:
@@ -94,8 +109,11 @@ def _pairs(before: Reading, after: Reading) -> Iterator[tuple[EngineReading, Eng
 
 def _just_started(page: Reading) -> bool:
     finished = sum(e.histograms["generation_tokens"].count for e in page.engines if "generation_tokens" in e.histograms)
-    inside = sum((e.running or 0.0) + (e.waiting or 0.0) for e in page.engines)
-    return finished < LIFETIMES * inside
+    return finished < LIFETIMES * _inside(page)
+
+
+def _inside(page: Reading) -> float:
+    return sum((e.running or 0.0) + (e.waiting or 0.0) for e in page.engines)
 
 
 def _gained(pairs: list[tuple[EngineReading, EngineReading]], name: str) -> Histogram | None:

@@ -34,11 +34,12 @@ def acceptance_words(now: AsOfNow) -> str:
 
 
 def mix_words(now: AsOfNow) -> str:
-    """`requests of 900+120 tokens now, 178+256 when swept` (prompt + answer); empty where the mix is not known."""
+    """`requests of 900+120 tokens over the last 15 min, 178+256 when swept` (prompt + answer); empty where the mix is
+    not known."""
     if now.mix is None:
         return ""
     swept = f", {tokens(now.mix_measured)} when swept" if now.mix_measured is not None else ""
-    return f"requests of {tokens(now.mix.mix)} tokens now{swept}"
+    return f"requests of {tokens(now.mix.mix)} tokens over the last {age_text(now.mix.span_s)}{swept}"
 
 
 def tokens(mix: Mix) -> str:
@@ -57,5 +58,5 @@ def changed_words(now: AsOfNow) -> str:
 
 
 def span_words(now: AsOfNow) -> str:
-    """`240 requests of the last 15 min`: what the live mix rests on."""
-    return "" if now.mix is None else f"{now.mix.requests:.0f} requests of the last {age_text(now.mix.span_s)}"
+    """`seen in 240 requests`: what the live mix rests on."""
+    return "" if now.mix is None else f"seen in {now.mix.requests:.0f} requests"

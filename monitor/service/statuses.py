@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from monitor.config.model import Config, EndpointConfig
 from monitor.config.targets import parse_duration, pool_of
-from monitor.live_mix import MIX_SPAN_S, live_mix
+from monitor.live_mix import MIX_SPAN_S, NEWEST_SPAN_S, newest_mix
 from monitor.now_values import LiveMix
 from monitor.service.locks import holder_of, sweep_lock_path
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
@@ -34,8 +34,9 @@ class Readings(Protocol):
         """Oldest first; the newest one is included even where it is older."""
         ...
 
-    def stretch(self, endpoint: str, since_s: float) -> tuple[Reading, Reading] | None:
-        """First and last page of the newest stretch of own traffic: no sweep and no server start in between."""
+    def stretch(self, endpoint: str, since_s: float, newest_s: float) -> tuple[Reading, Reading, Reading] | None:
+        """First and last page of the newest stretch of own traffic, no sweep and no server start in between, and before
+        the last its first page of at most `newest_s` seconds earlier."""
         ...
 
     def identity(self, endpoint: EndpointConfig) -> tuple[Identity | None, str | None]:
@@ -56,12 +57,15 @@ class StoredReadings:
             return [newest] if newest is not None else []
         return found
 
-    def stretch(self, endpoint: str, since_s: float) -> tuple[Reading, Reading] | None:
+    def stretch(self, endpoint: str, since_s: float, newest_s: float) -> tuple[Reading, Reading, Reading] | None:
         spans = live_spans(self.store, endpoint, since_s, 1)
-        ends = (
-            [r.reading for at_s in spans[0] for r in load_readings(self.store, endpoint, at_s, at_s)] if spans else []
-        )
-        return (ends[0], ends[-1]) if len(ends) > 1 else None
+        if not spans:
+            return None
+        first_s, last_s = spans[0]
+        lately = live_spans(self.store, endpoint, max(first_s, last_s - newest_s), 1)
+        instants = (first_s, lately[0][0] if lately else first_s, last_s)
+        pages = [r.reading for at_s in instants for r in load_readings(self.store, endpoint, at_s, at_s)]
+        return (pages[0], pages[1], pages[2]) if len(pages) == len(instants) else None
 
     def identity(self, endpoint: EndpointConfig) -> tuple[Identity | None, str | None]:
         found = load_identity(self.store, endpoint.name)
@@ -88,9 +92,11 @@ class MemoryReadings:
         held = self._readings.get(endpoint, ())
         return [r for r in held if r.reading.at_s >= since_s] or list(held)[-1:]
 
-    def stretch(self, endpoint: str, since_s: float) -> tuple[Reading, Reading] | None:
+    def stretch(self, endpoint: str, since_s: float, newest_s: float) -> tuple[Reading, Reading, Reading] | None:
         good = [r.reading for r in self.window(endpoint, since_s) if r.reading.state is State.OK]
-        return (good[0], good[-1]) if len(good) > 1 else None
+        if len(good) < 2:
+            return None
+        return good[0], next(page for page in good if page.at_s >= good[-1].at_s - newest_s), good[-1]
 
     def identity(self, endpoint: EndpointConfig) -> tuple[Identity | None, str | None]:
         identity = self._identities.get(endpoint.name)
@@ -150,11 +156,11 @@ def each_status(config: Config, store: Store | None, readings: Readings, now_s: 
 
 def _mix(readings: Readings, endpoint: str, held: Sequence[StoredReading], since_s: float) -> LiveMix | None:
     """The live mix of the server that runs now; one that has just started has not shown its own yet."""
-    stretch = readings.stretch(endpoint, since_s)
+    stretch = readings.stretch(endpoint, since_s, NEWEST_SPAN_S)
     newest = next((r.reading for r in reversed(held) if r.reading.state is State.OK), None)
-    if stretch is None or newest is None or (newest.at_s > stretch[1].at_s and restarted(stretch[1], newest)):
+    if stretch is None or newest is None or (newest.at_s > stretch[2].at_s and restarted(stretch[2], newest)):
         return None
-    return live_mix(*stretch)
+    return newest_mix(*stretch)
 
 
 def _own_since_s(config: Config, endpoint: EndpointConfig, sweeps: Sequence[SweepRecord], now_s: float) -> float:

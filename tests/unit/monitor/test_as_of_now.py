@@ -18,8 +18,8 @@ from monitor.verdict_now import place
 from probes.answer_values import ArmVerdict, Axis, BandPoint, Verdict
 from probes.crossover import speedup_at
 from probes.crossover.estimate import curve_at
-from probes.values import Identity
-from tests.support.drift import SWEPT_MIX, h200, live_minute, live_mix_of, stored_h200
+from probes.values import Identity, Reason
+from tests.support.drift import SWEPT, SWEPT_MIX, h200, live_minute, live_mix_of, stored_h200
 from tests.support.readings import NOW_S
 
 SETTINGS = LiveSettings(live_window_s=60.0, stale_after_s=20.0, max_age_s=14 * 86400.0, tolerated_loss_pct=3.0)
@@ -178,6 +178,21 @@ def test_a_result_without_model_curves_or_acceptance_says_nothing_as_of_now() ->
     assert status(live_minute(120.0, accepted=POOR), bare).as_of_now is None
 
 
+UNTOLD = Reason("no_step_model", "The crossover as swept will not follow: the cells scatter by 9.1%.")
+
+
+@pytest.mark.parametrize("accepted", [SWEPT, POOR], ids=["acceptance as swept", "poorer acceptance"])
+def test_where_the_sweep_has_no_model_its_reason_is_told(accepted: tuple[float, ...]) -> None:
+    """Break-even and crossover as of now do not just vanish."""
+    seen = status(live_minute(120.0, accepted=accepted), stored_h200(step_model=None, notes=(UNTOLD,)), mix=AS_SWEPT)
+    assert seen.speedup_now == speedup_at(h200().arms["k3"], 120.0)
+    assert "scatter by 9.1%" in status_line(seen)
+    shown = status_json(seen)["as_of_now"]
+    assert shown["break_even_acceptance"] is None
+    assert shown["reasons"][-1] == {"code": UNTOLD.code, "text": UNTOLD.text}
+    assert any("likely too high" in reason["text"] for reason in shown["reasons"]) is (accepted == POOR)
+
+
 @pytest.mark.parametrize(
     ("load", "moved", "verdict"),
     [
@@ -287,7 +302,10 @@ def test_once_shows_the_sweeps_crossover_and_the_one_of_now() -> None:
     assert now is not None
     assert f"crossover of k3 {interval_text(k3.crossover, k3.low, k3.high)}, measured" in line
     assert f"as of now {interval_text(now.value, now.low, now.high)} (acceptance" in line
-    assert "acceptance 2.00 now, 2.62 when swept; requests of 178+256 tokens now, 178+256 when swept" in line
+    assert (
+        "acceptance 2.00 now, 2.62 when swept; requests of 178+256 tokens over the last 15 min, 178+256 when swept"
+        in line
+    )
     shown = json.loads(json.dumps(status_json(seen)))
     assert shown["crossover"]["value"] == pytest.approx(162.0, rel=0.01)
     assert shown["as_of_now"]["decides"] is True

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from monitor.live_mix import length_spread, live_mix, mix_moved
+from monitor.live_mix import length_spread, live_mix, mix_moved, newest_mix
 from monitor.now_values import LiveMix
 from probes.steptime.values import Mix
 from probes.values import EngineReading, Histogram, Reading
@@ -142,3 +143,55 @@ def test_a_few_very_long_prompts_make_the_mean_unsure() -> None:
     fewer_long = Mix(found.mix.prompt_tokens / 1.5, found.mix.output_tokens)
     assert not mix_moved(found, fewer_long)
     assert mix_moved(replace(found, spread=1.0), fewer_long)
+
+
+def ended(
+    page_before: Reading, after_s: float, requests: float, prompt: float, *, inside: float = 0.0, noise: float = 1.0
+) -> Reading:
+    """The page after so many more requests of `prompt` tokens, whose mean came out `noise` times as long."""
+    one = page_before.engines[0]
+    held = one.histograms["prompt_tokens"]
+    finished, total = held.count + requests, held.total + requests * prompt * noise
+    return replace(
+        page(page_before.at_s + after_s, finished, prompt=total / finished, hit_share=0.0),
+        engines=(
+            replace(
+                page(0.0, finished, prompt=total / finished, hit_share=0.0).engines[0], running=inside, waiting=0.0
+            ),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("requests", "inside", "prompt", "follows"),
+    [
+        (240.0, 8.0, 1400.0, True),
+        (240.0, 8.0, 560.0, False),
+        (15.0, 1.0, 1400.0, False),
+        (240.0, 60.0, 1400.0, False),
+        (40.0, 1.0, 680.0, False),
+    ],
+    ids=["changed", "as ever", "too few requests", "the short ones alone may have ended", "within both noises"],
+)
+def test_the_newest_minutes_are_taken_once_they_clearly_show_another_mix(
+    requests: float, inside: float, prompt: float, follows: bool
+) -> None:
+    before = page(NOW_S - 900.0, 5000, prompt=520.0, hit_share=0.0)
+    lately = ended(before, 780.0, 1500.0, 520.0)
+    found = newest_mix(before, lately, ended(lately, 120.0, requests, prompt, inside=inside))
+    assert found is not None
+    assert (found.span_s == 120.0) is follows
+    assert (found.mix.prompt_tokens == pytest.approx(prompt)) is follows
+
+
+def test_steady_traffic_is_seldom_taken_for_changed() -> None:
+    rng = np.random.default_rng(3)
+    looks, taken = 400, 0
+    for _ in range(looks):
+        means = np.exp(rng.normal(-0.32, 0.8, (2, 600)))
+        before = page(NOW_S - 900.0, 5000, prompt=500.0, hit_share=0.0)
+        lately = ended(before, 780.0, 520.0, 500.0, noise=float(means[0][:520].mean()))
+        found = newest_mix(before, lately, ended(lately, 120.0, 80.0, 500.0, noise=float(means[1][:80].mean())))
+        assert found is not None
+        taken += found.span_s == 120.0
+    assert taken < looks / 50

@@ -107,3 +107,17 @@ def test_a_server_that_has_just_started_has_shown_no_mix_of_its_own(tmp_path: Pa
     for number in (1, 2):
         append_readings(store, [page(NOW_S + number, 0.0, process_start_s=NOW_S)], {})
     assert mix_seen(tmp_path, store, Daemon(store)) is None
+
+
+def test_a_mix_that_changed_is_followed_within_two_minutes(tmp_path: Path, store: Store) -> None:
+    """Not the mean of a quarter of an hour, which is a third mix that nobody sends."""
+    swept(store, NOW_S - 86400.0)
+    local = Local()
+    for one in pages(NOW_S - 121.0):
+        local.add(one)
+        append_readings(store, [one], {})
+    for readings in (local, Daemon(store)):
+        mix = mix_seen(tmp_path, store, readings)
+        assert mix is not None
+        assert mix.mix.prompt_tokens == pytest.approx(OWN)
+        assert mix.span_s == 120.0
