@@ -283,7 +283,9 @@ class _Sweep:
         return self._hooks.stop_requested()
 
     def _progress(self, phase: str, slot: CellSlot | None = None, note: str = "") -> None:
-        self._hooks.on_progress(self._climb.done, self._climb.total, slot, phase, self._climb.eta_s, note)
+        # A round of refinement is known when it begins, how many there will be is not.
+        eta_s = self._climb.eta_s if self._refining.before is None else None
+        self._hooks.on_progress(self._climb.done, self._climb.total, slot, phase, eta_s, note)
 
     def _outcome(self, outcome: str, reason: str, code: int, crossover: Crossover | None = None) -> SweepOutcome:
         self._progress("done", note=reason)

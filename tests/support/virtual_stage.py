@@ -60,7 +60,7 @@ class Stage:
     def on_progress(
         self, done: int, total: int, slot: CellSlot | None, phase: str, eta_s: float | None, note: str
     ) -> None:
-        self.phases.append([phase, slot.arm if slot else None, slot.rung if slot else None, done, total])
+        self.phases.append([phase, slot.arm if slot else None, slot.rung if slot else None, done, total, eta_s])
         self.notes.append(note)
         self._react(self, phase, slot)
 

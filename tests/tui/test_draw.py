@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from monitor.tui.draw import endpoint as endpoint_screen
 from monitor.tui.draw import fleet, frame, sweep
+from monitor.tui.draw.cells import cell_table
 from monitor.tui.draw.columns import COLUMNS, chosen
 from monitor.tui.draw.helptext import sweep_question
 from monitor.tui.lines import as_text
@@ -72,6 +73,33 @@ def test_void_cells_are_counted_marked_and_explained() -> None:
     text = as_text(sweep.draw(settled(View(firing(), tab="sweep")), 120, 60))
     assert "3/4!" in text
     assert "void: k3 @ 16 clients, repeat 2: 3 requests that were not ours finished on the server" in text
+
+
+def rung_row(cells: tuple[Cell, ...], rung: int) -> str:
+    """The row of one rung in the table of cells."""
+    table = as_text(cell_table(cells, ("off", "k3"), measured_sweep(), 120)).split("\n")
+    return next(row for row in table if row.split()[:1] == [str(rung)])
+
+
+def test_repeats_that_refinement_added_elsewhere_are_none_that_failed() -> None:
+    """Ladder of four repeats; one rung got two more, another is one of refinement's own."""
+    more = tuple(replace(cell, repeat=cell.repeat + 4) for cell in sweep_cells() if cell.rung == 2 and cell.repeat < 2)
+    own = tuple(replace(cell, rung=24) for cell in sweep_cells() if cell.rung == 2 and cell.repeat < 2)
+    cells = (*sweep_cells(), *more, *own)
+    assert rung_row(cells, 1).count("4/4") == 2
+    assert rung_row(cells, 2).count("6/6") == 2
+    assert rung_row(cells, 24).count("2/2") == 2
+
+
+def test_the_lowest_and_highest_rung_have_their_speedup_where_the_two_arms_differ_by_a_hair() -> None:
+    for rung, share in ((1, 0.97), (64, 1.03)):
+        moved = tuple(
+            replace(cell, concurrency=share * (cell.concurrency or 0)) if cell.arm == "k3" else cell
+            for cell in sweep_cells()
+        )
+        assert "×" in rung_row(moved, rung)
+        far = tuple(replace(cell, concurrency=share**5 * (cell.concurrency or 0)) for cell in moved)
+        assert "×" not in rung_row(far, rung)
 
 
 def test_a_void_cell_is_never_averaged() -> None:

@@ -17,6 +17,8 @@ from probes.answer_values import BandPoint
 from probes.values import Cell
 
 CLIENTS = 7
+HAIR = 1.05
+"""Two arms at one rung differ in concurrency by about this much: a rung so near to the band's end is compared there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,6 @@ def cell_table(cells: tuple[Cell, ...], arms: tuple[str, ...], sweep: SweepRecor
     if not cells:
         return []
     layout = next((each for each in LAYOUTS if each.width(len(arms)) <= width), LAYOUTS[-1])
-    repeats = max((cell.repeat for cell in cells), default=0) + 1
     head = [Span(pad("clients", CLIENTS, right=True), "head")]
     for index, arm in enumerate(arms):
         with_x = layout.arm_x if index else layout.baseline_x
@@ -66,12 +67,20 @@ def cell_table(cells: tuple[Cell, ...], arms: tuple[str, ...], sweep: SweepRecor
         spans = [Span(pad(str(rung), CLIENTS, right=True), "strong")]
         for index, arm in enumerate(arms):
             ours = [cell for cell in cells if cell.arm == arm and cell.rung == rung]
-            spans += _arm_spans(ours, repeats, layout.arm_x if index else layout.baseline_x)
+            spans += _arm_spans(ours, planned(sweep, cells, rung), layout.arm_x if index else layout.baseline_x)
         for arm in arms[1:]:
             x = _mean([cell.concurrency for cell in cells if cell.arm == arm and cell.rung == rung and cell.valid])
             spans.append(_speedup_span(_speedup(sweep, arm, x), layout))
         rows.append(fit(line(*spans), width))
     return rows
+
+
+def planned(sweep: SweepRecord, cells: tuple[Cell, ...], rung: int) -> int:
+    """Repeats that were to be measured on a rung: the ladder's, and those that refinement added there alone."""
+    ladder, repeats = sweep.plan.get("ladder"), sweep.plan.get("repeats")
+    on_ladder = isinstance(ladder, list) and rung in ladder and isinstance(repeats, int)
+    begun = 1 + max((cell.repeat for cell in cells if cell.rung == rung), default=-1)
+    return max(begun, repeats if on_ladder and isinstance(repeats, int) else 0)
 
 
 def _speedup_span(point: BandPoint | None, layout: Layout) -> Span:
@@ -103,11 +112,14 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 def _speedup(sweep: SweepRecord, arm: str, x: float | None) -> BandPoint | None:
-    """The fitted band at x, straight in log x between its points; None outside what both arms covered."""
+    """The fitted band at x, straight in log x; its end where x lies a hair beyond, None further out."""
     verdict = sweep.result.arms.get(arm) if sweep.result is not None else None
     if verdict is None or x is None or x <= 0:
         return None
     points = sorted(verdict.speedup, key=lambda point: point.concurrency)
+    if points:
+        first, last = points[0].concurrency, points[-1].concurrency
+        x = min(max(x, first), last) if first / HAIR <= x <= last * HAIR else x
     for left, right in pairwise(points):
         if left.concurrency <= x <= right.concurrency:
             span = math.log(right.concurrency / left.concurrency)
