@@ -54,16 +54,23 @@ def live_mix(before: Reading, after: Reading) -> LiveMix | None:
 
 
 def newest_mix(before: Reading, lately: Reading, after: Reading) -> LiveMix | None:
-    """The mix since `before`, or since the later `lately` where that alone differs clearly: the intervals of the two do
-    not overlap, and as many requests per one inside have finished as LIFETIMES asks.
+    """The mix since `before`, or since the later `lately` where that alone differs clearly.
 
-    Steady traffic is taken for changed at about one look in fifty; most of those then lie within their own noise.
+    Clearly: by more than both 90% intervals, and by what may be missing in the few minutes because the longest have not
+    ended yet. Steady traffic is taken for changed at about one look in a hundred.
     """
     whole, newest = live_mix(before, after), live_mix(lately, after)
-    if whole is None or newest is None or newest.requests < LIFETIMES * _inside(after):
+    if whole is None or newest is None:
         return whole
-    apart = max(SAME_MIX, mix_noise(whole) + mix_noise(newest))
+    apart = max(SAME_MIX, mix_noise(whole) + mix_noise(newest) + _unended(newest.requests, after))
     return newest if mix_distance(newest.mix, whole.mix) > apart else whole
+
+
+def _unended(ended: float, page: Reading) -> float:
+    """How far (natural log) a mean length may read low where a burst began with the minutes: who is still inside would
+    have ended with them, and is twice as long as the others where lengths spread by LENGTH_SPREAD."""
+    share = _inside(page) / ended
+    return -math.log(1.0 - share) if share < 1.0 else math.inf
 
 
 def mix_noise(mix: LiveMix) -> float:

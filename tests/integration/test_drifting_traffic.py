@@ -103,3 +103,16 @@ def test_prompts_that_no_sweep_covers_are_not_judged_and_alert_nobody(tmp_path: 
     assert seen.verdict is LiveVerdict.UNKNOWN
     assert "Sweep with requests like today's" in seen.verdict_reason
     assert not seen.rule_applies
+
+
+def test_another_mix_is_followed_in_minutes_and_not_averaged_with_the_one_before(tmp_path: Path, store: Store) -> None:
+    chat = production(tmp_path, store, 21)
+    chat.run(6 * MIN)
+    chat.drift(prompt_tokens=1400)
+    seen = chat.run(3 * MIN)
+    now = seen.as_of_now
+    assert now is not None
+    assert now.mix is not None
+    assert now.mix.mix.prompt_tokens == pytest.approx(1400.0, rel=0.10)
+    assert "Requests are 1" in seen.verdict_reason
+    assert seen.speedup_now is None

@@ -168,10 +168,20 @@ def ended(
         (240.0, 8.0, 1400.0, True),
         (240.0, 8.0, 560.0, False),
         (15.0, 1.0, 1400.0, False),
-        (240.0, 60.0, 1400.0, False),
+        (240.0, 60.0, 1400.0, True),
+        (240.0, 60.0, 760.0, False),
+        (240.0, 250.0, 5000.0, False),
         (40.0, 1.0, 680.0, False),
     ],
-    ids=["changed", "as ever", "too few requests", "the short ones alone may have ended", "within both noises"],
+    ids=[
+        "changed",
+        "as ever",
+        "too few requests",
+        "changed for sure",
+        "the short ones alone may have ended",
+        "more inside than ended",
+        "within both noises",
+    ],
 )
 def test_the_newest_minutes_are_taken_once_they_clearly_show_another_mix(
     requests: float, inside: float, prompt: float, follows: bool
