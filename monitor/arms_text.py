@@ -16,6 +16,9 @@ BESIDE = {
     "pays_beyond_throughput": ", beyond the throughput crossover",
     "pays_less_than_throughput": ", short of the throughput crossover",
 }
+COVERAGE = ("below_measured", "between_measured", "above_measured", "schedule_unsure")
+ALWAYS_SO = ("schedule_axis", "k0_is_not_off", "schedule_assumes", "schedule_by_name")
+"""Reasons of a schedule that share a line: what it covers, and what holds for every one."""
 VARIES_PCT = 5.0
 """A margin whose ends are further apart than this many points is told with both."""
 
@@ -27,6 +30,8 @@ def latency_sentence(metric: str, verdict: ArmVerdict) -> str:
     match verdict.verdict:
         case Verdict.CROSSES:
             where = interval_text(verdict.crossover, verdict.low, verdict.high)
+            if verdict.low is None or verdict.high is None:
+                return f"{name}: crosses at {where}: {sides(verdict, 'better', 'worse')}{beside}"
             return f"{name}: better up to {where}, worse above{beside}"
         case Verdict.ALWAYS_FASTER:
             return f"{name}: better up to {_maybe(verdict.low)}, where the comparison ends{beside}"
@@ -39,24 +44,37 @@ def latency_sentence(metric: str, verdict: ArmVerdict) -> str:
             return f"{name}: no difference beyond the noise" if tie else f"{name}: unclear. {why}".rstrip()
 
 
+def sides(verdict: ArmVerdict, gain: str, loss: str) -> str:
+    """Which side of a crossing is which; one that is not beyond the noise anywhere (an open edge) only reads so."""
+    if verdict.low is None and verdict.high is None:
+        return f"reads {gain} below and {loss} above, neither yet beyond the noise"
+    if verdict.high is None:
+        return f"{gain} below; reads {loss} above, a loss not yet beyond the noise"
+    if verdict.low is None:
+        return f"reads {gain} below, a gain not yet beyond the noise; {loss} above"
+    return f"{gain} below, {loss} above"
+
+
 def _maybe(value: float | None) -> str:
     return "?" if value is None else number(value)
 
 
-def best_sentence(best: BestRange, unit: str) -> str:
-    """The arm to run on one stretch, by how much over whom, and where its admission ends."""
-    span = f"from {short(best.start)} to {short(best.end)} {unit}: {best.arm}"
+def best_sentence(best: BestRange, unit: str, *, decided: bool = True) -> str:
+    """The arm to run on one stretch, by how much over whom, and where its admission ends.
+
+    A stretch goes by its own band (90%); where no verdict is `decided` (99%), its winner only reads fastest.
+    """
+    span = f"from {short(best.start)} to {short(best.end)} {unit}"
     limit = "" if best.limited_above is None else f"; above {short(best.limited_above)} its admission is full"
     if best.confident:
         over = f" over {', then '.join(best.over)}" if best.over else ""
-        return f"fastest {span}, by {margin_words(best)}{over}{limit}"
-    ties = f" ({', '.join(best.over)}{_reads_faster(best)})" if best.over else ""
-    return f"no clear winner {span} is the simplest of those within the noise{ties}{limit}"
-
-
-def _reads_faster(best: BestRange) -> str:
-    """What the simpler arm may give away."""
-    return f"; reads {-best.margin_pct:.0f}% faster" if best.margin_pct <= -1 else ""
+        word, doubt = ("fastest", "") if decided else ("reads fastest", " (90%, too little for a verdict)")
+        return f"{word} {span}: {best.arm}, by {margin_words(best)}{over}{doubt}{limit}"
+    if not best.over:
+        return f"no clear winner {span}: {best.arm} is the simplest{limit}"
+    who, simpler = ("", "simpler") if len(best.over) == 1 else ("the fastest ", "simplest")
+    faster = f" ({who}reads {-best.margin_pct:.0f}% faster)" if best.margin_pct <= -1 else ""
+    return f"{span}: tie with {', '.join(best.over)}{faster}: {best.arm} is the {simpler}{limit}"
 
 
 def margin_words(best: BestRange) -> str:
@@ -75,7 +93,12 @@ def schedule_lines(schedule: Schedule) -> list[str]:
     }
     lines = [schedule_title(schedule), f"    vLLM, in --speculative-config: {json.dumps(vllm)[1:-1]}"]
     lines.append(f"    SGLang, the file of --speculative-adaptive-config: {json.dumps(sglang_value(schedule))}")
-    return lines + reason_lines(schedule.reasons)
+    rest = [reason for reason in schedule.reasons if reason.code not in (*COVERAGE, *ALWAYS_SO)]
+    lines += reason_lines(rest)
+    for codes in (COVERAGE, ALWAYS_SO):
+        said = " ".join(reason.text for reason in schedule.reasons if reason.code in codes)
+        lines += [f"    {said}"] if said else []
+    return lines
 
 
 def schedule_title(schedule: Schedule) -> str:

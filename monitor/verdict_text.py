@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from monitor.answer_words import SAID
-from monitor.arms_text import best_sentence, latency_sentence, reason_lines, schedule_lines
+from monitor.arms_text import best_sentence, latency_sentence, reason_lines, schedule_lines, sides
 from monitor.units import interval_text, number
 from probes.answer_values import ArmVerdict, Axis, Capacity, Crossover, Verdict
 from probes.crossover.capacity import TOP_OF_LADDER
+
+UNDECIDED = (Verdict.UNCLEAR, Verdict.INSUFFICIENT)
 
 
 def crossover_lines(result: Crossover) -> list[str]:
@@ -28,26 +30,32 @@ def crossover_lines(result: Crossover) -> list[str]:
             lines.append(f"    {capacity_sentence(arm.capacity)}")
     if result.baseline_capacity is not None:
         lines.append(f"{result.baseline}, the baseline: {capacity_sentence(result.baseline_capacity)}")
-    lines += [best_sentence(best, unit) for best in result.best]
+    decided = any(arm.verdict not in UNDECIDED for arm in result.arms.values())
+    lines += [best_sentence(best, unit, decided=decided) for best in result.best]
     if result.schedule is not None:
         lines += schedule_lines(result.schedule)
     return lines + [note.text for note in result.notes]
+
+
+def has_verdict(result: Crossover) -> bool:
+    """Whether any arm was measured well enough to be judged, be it as unclear."""
+    return any(arm.verdict is not Verdict.INSUFFICIENT for arm in result.arms.values())
 
 
 def capacity_sentence(capacity: Capacity) -> str:
     """What the arm held; a ladder that met no limit has not found the capacity."""
     held = f"{number(capacity.running)} running, {number(capacity.tok_s)} tok/s per engine"
     if capacity.limited_by == TOP_OF_LADDER:
-        return f"capacity: not met; the top of the ladder held {held}"
+        return f"capacity: limit not reached ({held})"
     return f"capacity: {held}, limited by {capacity.limited_by}"
 
 
 def verdict_sentence(arm: ArmVerdict, unit: str) -> str:
-    """The verdict with its interval."""
+    """The verdict with its interval; a side without a clear sign anywhere is not called faster or slower."""
     where = interval_text(arm.crossover, arm.low, arm.high)
     match arm.verdict:
         case Verdict.CROSSES:
-            return f"crosses at {where} {unit}: faster below, slower above"
+            return f"crosses at {where} {unit}: {sides(arm, 'faster', 'slower')}"
         case Verdict.ALWAYS_FASTER:
             if arm.low is None or not arm.speedup:
                 return "always faster"

@@ -23,19 +23,17 @@ SGLANG_NOTES = {"counter_scaled", "server_counter_missing"}
 
 AXIS = Reason(
     "schedule_axis",
-    "Its sizes count running requests, the sweep's counts those in the system: where requests wait, fewer run.",
+    "Sizes count running requests, the sweep those in the system.",
 )
 NOT_OFF = Reason(
     "k0_is_not_off",
-    "K = 0 inside a schedule is not speculation off: the drafter stays loaded, and published servers ran 6 to 22% "
-    "slower so than without it.",
+    "K = 0 is not speculation off: the drafter stays loaded (6 to 22% slower on published servers).",
 )
 HYPOTHESIS = Reason(
     "schedule_not_measured",
-    "Not measured: schedules built from the best arm per level have run slower than no speculation at all. Make it an "
-    "arm (dynamic = true) and sweep it before using it.",
+    "Such schedules have run slower than no speculation at all: make it an arm (dynamic = true) and sweep it first.",
 )
-ALIKE = Reason("schedule_assumes", "It assumes that the arms differ in K alone, not in method or draft model.")
+ALIKE = Reason("schedule_assumes", "It assumes that the arms differ in K alone.")
 
 
 def draft_lengths(arm_k: Mapping[str, int | None], baseline: str, cells: Sequence[Cell]) -> dict[str, int]:
@@ -97,7 +95,7 @@ def _none_because(best: Sequence[BestRange], lengths: Mapping[str, int], engines
         return Reason("no_schedule_engines", text)
     unknown = sorted({one.arm for one in best if one.arm not in lengths})
     if unknown:
-        text = f"No schedule: how many tokens {' and '.join(unknown)} drafts per step is not known."
+        text = f"No schedule: how many tokens {' and '.join(unknown)} drafts per step is not known; names like k3 tell."
         return Reason("no_schedule_k_unknown", text)
     by_k: dict[int, str] = {}
     for one in best:
@@ -131,7 +129,7 @@ def _uncovered(best: Sequence[BestRange], steps: Sequence[ScheduleStep]) -> list
     reasons = []
     first, last = best[0].start, round(best[-1].end)
     if first >= 1.5:
-        text = f"Below {short(first)}, the lowest concurrency compared, K = {steps[0].k} is carried on unmeasured."
+        text = f"Below {short(first)}, the lowest compared, K = {steps[0].k} is carried on unmeasured."
         reasons.append(Reason("below_measured", text))
     for one, after in pairwise(best):
         if after.start > 1.05 * one.end:
@@ -139,10 +137,10 @@ def _uncovered(best: Sequence[BestRange], steps: Sequence[ScheduleStep]) -> list
                 f"From {short(one.end)} to {short(after.start)} no two arms were compared; there {one.arm}'s K goes on."
             )
             reasons.append(Reason("between_measured", text))
-    text = f"Above {last}, the highest concurrency compared, the engine goes on with K = {steps[-1].k}, unmeasured."
+    text = f"Above {last}, the highest compared, the engine goes on with K = {steps[-1].k}, unmeasured."
     reasons.append(Reason("above_measured", text))
     unsure = [f"{short(one.start)} to {short(one.end)}" for one in best if not one.confident]
     if unsure:
-        text = f"From {', '.join(unsure)} the choice is inside the noise; there it takes the simpler arm."
+        text = f"From {', '.join(unsure)} the choice is inside the noise: there it takes the simpler arm."
         reasons.append(Reason("schedule_unsure", text))
     return reasons

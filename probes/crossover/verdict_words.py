@@ -48,7 +48,10 @@ class Words:
 
     def crosses(self, crossover: float, low: float | None, high: float | None) -> Reason:
         span = f"90% interval {number(low) if low else 'open'} to {number(high) if high else 'open'}"
-        text = f"{self.arm} is faster than {self.baseline} up to about {number(crossover)} ({span}) and slower above."
+        below, gain = ("is", "") if low else ("reads", ", a gain not yet beyond the noise,")
+        above = "slower above" if high else "reads slower above, a loss not yet beyond the noise"
+        text = f"{self.arm} {below} faster than {self.baseline} up to about {number(crossover)} ({span}){gain} "
+        text += f"and {above}."
         return Reason("crosses", text)
 
     def step(self, low: float, high: float) -> Reason:

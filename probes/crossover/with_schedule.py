@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from probes.answer_values import Crossover, Schedule
+from probes.answer_values import Crossover, Schedule, Verdict
 from probes.crossover.best import best_ranges
 from probes.crossover.best import draft_lengths as shown_lengths
 from probes.crossover.cells import cells_to_points
@@ -18,10 +18,10 @@ from probes.crossover.dynamic import against_static, dynamic_arms, k_by_rung, ra
 from probes.crossover.schedule import HYPOTHESIS, draft_lengths, lengths_by_name, schedule_of
 from probes.values import Cell, Reason
 
+UNDECIDED = (Verdict.UNCLEAR, Verdict.INSUFFICIENT)
 BY_NAME = Reason(
     "schedule_by_name",
-    "K is read from the arms' names, and one engine without data parallelism is assumed: results like these show "
-    "neither.",
+    "K is read from the arms' names, and one engine without data parallelism is assumed.",
 )
 
 
@@ -44,20 +44,33 @@ def with_schedule(
     engines = {cell.engine_count for cell in cells if cell.valid}
     lengths = draft_lengths(arm_k, found.baseline, cells)
     schedule, why_none = schedule_of(best, lengths, engines.pop() if len(engines) == 1 else None)
+    if schedule is not None and not ran and (unsure := _too_unsure(found)):
+        schedule, why_none = None, (unsure,)
     if schedule is None:
         return replace(found, schedule=None, notes=(*found.notes, *why_none, *notes))
     return replace(found, schedule=_measured(schedule, ran, cells, notes))
 
 
-def with_schedule_by_name(found: Crossover) -> Crossover:
+def with_schedule_by_name(found: Crossover, engines: int | None = 1) -> Crossover:
     """The same for results measured elsewhere, which show nothing of the server but throughput: K by `k3` and such."""
     lengths = lengths_by_name(tuple(found.arms), found.baseline)
-    if not all(one.arm in lengths for one in found.best):
-        return found
-    schedule, _why_none = schedule_of(found.best, lengths, 1)
+    schedule, why_none = schedule_of(found.best, lengths, engines)
+    if schedule is not None and (unsure := _too_unsure(found)):
+        schedule, why_none = None, (unsure,)
     if schedule is None:
-        return found
+        return replace(found, schedule=None, notes=(*found.notes, *why_none))
     return replace(found, schedule=replace(schedule, reasons=(*schedule.reasons, BY_NAME)))
+
+
+def _too_unsure(found: Crossover) -> Reason | None:
+    """Why the best arms are too uncertain to copy: a schedule needs a verdict, and a range with a clear winner."""
+    if all(verdict.verdict in UNDECIDED for verdict in found.arms.values()):
+        text = f"No schedule: no arm has a clear verdict against {found.baseline}."
+    elif not any(one.confident for one in found.best):
+        text = "No schedule: no arm leads beyond the noise at any concurrency."
+    else:
+        return None
+    return Reason("no_schedule_unsure", text)
 
 
 def _measured(schedule: Schedule, ran: Sequence[str], cells: Sequence[Cell], notes: Sequence[Reason]) -> Schedule:

@@ -18,14 +18,23 @@ def answer(imported: Imported) -> Crossover:
     found = estimate(imported.points, baseline=imported.baseline, axis=imported.axis)
     if imported.cells:
         found = _completed(found, imported)
-    elif all(point.engines == 1 for point in imported.points):
-        found = with_schedule_by_name(found)
+    else:
+        found = with_schedule_by_name(found, max((point.engines for point in imported.points), default=None))
+    if len(imported.models) > 1:
+        found = replace(found, schedule=None, notes=(*found.notes, _of_models(imported)))
     arms = {name: _qualified(verdict, imported) for name, verdict in found.arms.items()}
     arms |= {
         arm: ArmVerdict(arm, Verdict.INSUFFICIENT, None, None, None, (), None, (why,))
         for arm, why in imported.refused.items()
     }
     return replace(found, arms=arms)
+
+
+def _of_models(imported: Imported) -> Reason:
+    text = (
+        f"No schedule: the files name {len(imported.models)} models ({', '.join(imported.models)}); if these are not "
+    )
+    return Reason("several_models", text + "names of one, every verdict here compares models, not speculation.")
 
 
 def _completed(found: Crossover, imported: Imported) -> Crossover:

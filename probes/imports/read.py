@@ -46,7 +46,8 @@ def read_results(
     chosen = _baseline(rows, baseline)
     models = tuple(dict.fromkeys(row.model for row in rows if row.model and row.model.isprintable()))
     if len(models) > 1:
-        notes.append(f"the files name more than one model ({', '.join(models)}); only arms of one can be compared.")
+        named = f"the files name more than one model ({', '.join(models)})"
+        notes.append(f"{named}; if these are not names of one, the verdict compares models, not speculation.")
     qualified = qualify(rows, chosen, asked=baseline is not None)
     used = qualified.rows
     axis = _axis(used, notes)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from probes.answer_values import Axis, Crossover
+from probes.answer_values import Axis, Crossover, Verdict
 from probes.crossover import cells_to_points, completed, estimate, from_json, to_json
 from probes.crossover.cells import draft_length
-from probes.crossover.with_schedule import with_schedule_by_name
+from probes.crossover.with_schedule import with_schedule, with_schedule_by_name
 from probes.values import Cell, Reason
 from tests.support.measured_sweeps import h200_points
 from tests.support.sweep_cells import CLEAN
@@ -212,8 +212,20 @@ def test_results_from_elsewhere_get_one_by_name_or_none() -> None:
     named = with_schedule_by_name(found)
     assert [k for _, _, k in document(named)["value"]] == [3, 1, 0]
     assert "schedule_by_name" in codes(named)
+    assert codes(with_schedule_by_name(found, 2)) == ["no_schedule_dp"]
     renamed = [replace(p, arm="eagle" if p.arm == "k3" else p.arm) for p in h200_points()]
-    assert with_schedule_by_name(estimate(renamed, baseline="off", axis=Axis.CLIENTS)).schedule is None
+    nameless = with_schedule_by_name(estimate(renamed, baseline="off", axis=Axis.CLIENTS))
+    assert (nameless.schedule, codes(nameless)) == (None, ["no_schedule_k_unknown"])
+
+
+def test_there_is_none_to_copy_from_arms_that_noise_cannot_tell_apart() -> None:
+    found = answer([*OFF, *K1, *K5])
+    unclear = {name: replace(verdict, verdict=Verdict.UNCLEAR) for name, verdict in found.arms.items()}
+    measured = [*OFF, *K1, *K5]
+    assert codes(with_schedule(replace(found, arms=unclear, notes=()), measured, ARM_K, ())) == ["no_schedule_unsure"]
+    assert with_schedule_by_name(replace(found, arms=unclear, notes=())).schedule is None
+    ties = tuple(replace(one, confident=False) for one in found.best)
+    assert codes(with_schedule(replace(found, best=ties, notes=()), measured, ARM_K, ())) == ["no_schedule_unsure"]
 
 
 def test_steps_that_drafted_nothing_count_into_a_draft_length() -> None:

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from monitor.arms_text import best_sentence, latency_sentence, margin_words, schedule_lines, schedule_title
-from monitor.verdict_text import crossover_lines
+from monitor.verdict_text import crossover_lines, verdict_sentence
 from probes.answer_values import (
     ArmVerdict,
     Axis,
@@ -45,6 +45,35 @@ def test_latency_says_up_to_where_it_pays_and_how_that_lies_to_throughput() -> N
     assert latency_sentence("ttft_p50", latency(Verdict.UNCLEAR, None, None, "dips")).endswith("unclear. Why.")
 
 
+def test_a_side_that_never_left_the_noise_is_not_called_worse_or_slower() -> None:
+    open_above = replace(latency(Verdict.CROSSES, 12.4, None), crossover=21.7)
+    assert latency_sentence("tpot_p50", open_above) == (
+        "TPOT p50: crosses at 21.7 [12.4, ...]: better below; reads worse above, a loss not yet beyond the noise"
+    )
+    open_below = replace(latency(Verdict.CROSSES, None, 30.0), crossover=21.7)
+    assert "reads better below, a gain not yet beyond the noise; worse above" in latency_sentence(
+        "ttft_p50", open_below
+    )
+    throughput = replace(CROSSES, crossover=20.8, low=4.0, high=None)
+    assert verdict_sentence(throughput, "clients") == (
+        "crosses at 20.8 [4.0, ...] clients: faster below; reads slower above, a loss not yet beyond the noise"
+    )
+    assert verdict_sentence(CROSSES, "clients").endswith(": faster below, slower above")
+
+
+def test_a_winner_by_its_own_band_is_not_called_fastest_where_no_verdict_is_decided() -> None:
+    best = (BestRange(2.0, 5.3, "k3", 35.0, True, ("off",), 30.0, 41.0, 4.0),)
+    unclear = replace(CROSSES, verdict=Verdict.UNCLEAR, crossover=None)
+    lines = crossover_lines(Crossover("off", Axis.CLIENTS, {"k3": unclear}, best))
+    assert (
+        "reads fastest from 2 to 5.3 clients: k3, by 35% (30 to 41%) over off (90%, too little for a verdict)" in lines
+    )
+    assert any(
+        line.startswith("fastest from")
+        for line in crossover_lines(Crossover("off", Axis.CLIENTS, {"k3": CROSSES}, best))
+    )
+
+
 def test_the_best_arm_comes_with_its_margin_over_whom_and_its_span() -> None:
     best = BestRange(2.0, 8.2, "k3", 40.0, True, ("k5", "k1"), 22.0, 55.0, 4.0)
     assert best_sentence(best, "clients") == "fastest from 2 to 8.2 clients: k3, by 40% (22 to 55%) over k5, then k1"
@@ -56,10 +85,13 @@ def test_the_best_arm_comes_with_its_margin_over_whom_and_its_span() -> None:
 def test_a_tie_is_no_win_and_a_full_arm_is_said_to_be_full() -> None:
     tie = BestRange(55.0, 110.0, "k1", 1.0, False, ("k3",), -3.0, 4.0, 5.0, limited_above=96.0)
     said = best_sentence(tie, "concurrent per engine")
-    assert said.startswith("no clear winner from 55 to 110 concurrent per engine: k1 is the simplest")
-    assert "(k3)" in said
+    assert said.startswith("from 55 to 110 concurrent per engine: tie with k3: k1 is the simpler;")
     behind = BestRange(55.0, 110.0, "k1", -3.6, False, ("k3",), -5.0, -1.0, 5.0)
-    assert best_sentence(behind, "clients").endswith("within the noise (k3; reads 4% faster)")
+    assert best_sentence(behind, "clients").endswith("tie with k3 (reads 4% faster): k1 is the simpler")
+    of_three = replace(behind, over=("k3", "k5"))
+    assert best_sentence(of_three, "clients").endswith(
+        "tie with k3, k5 (the fastest reads 4% faster): k1 is the simplest"
+    )
     assert said.endswith("above 96 its admission is full")
 
 
@@ -74,6 +106,16 @@ def test_a_schedule_is_copied_as_it_stands_and_marked() -> None:
     sglang = json.loads(lines[2].split(": ", 1)[1])
     assert sglang == {"1": {"candidate_steps": [3]}, "55": {"candidate_steps": [0]}}
     assert lines[3].strip() == "Sizes are running requests."
+
+
+def test_what_holds_for_every_schedule_takes_one_line() -> None:
+    named = ("schedule_not_measured", "below_measured", "above_measured", "schedule_axis", "schedule_assumes")
+    lines = schedule_lines(Schedule(STEPS, None, tuple(Reason(code, f"{code} said.") for code in named)))
+    assert lines[3:] == [
+        "    schedule_not_measured said.",
+        "    below_measured said. above_measured said.",
+        "    schedule_axis said. schedule_assumes said.",
+    ]
 
 
 def test_a_schedule_that_lost_says_so_first() -> None:
