@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from monitor.now_values import Span
+from monitor.now_values import AsOfNow, Span
+from probes.answer_values import Verdict
+from probes.steptime.values import Mix
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,39 @@ class ArmDay:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """Own traffic in which acceptance and mix stayed the same, with the answer as of then."""
+
+    first_s: float
+    last_s: float
+    as_of: AsOfNow | None
+    """None where nothing tells; the sweep's own answer counts then."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedStretch:
+    """What one stretch of the account was judged by."""
+
+    first_s: float
+    last_s: float
+    moved: bool
+    """Acceptance or mix had left what was swept, and the answer as of then counts."""
+    arm: str | None
+    verdict: Verdict | None
+    crossover: float | None
+    low: float | None
+    high: float | None
+    acceptance_length: float | None
+    """Mean of the stretch."""
+    acceptance_measured: float | None
+    mix: Mix | None
+    """Mean lengths of what finished in it."""
+    mix_measured: Mix | None
+    said: str
+    """The crossover as of then in words."""
+
+
+@dataclass(frozen=True, slots=True)
 class DayAccount:
     """What speculation brought and cost over a stretch of stored traffic, by one sweep's answer."""
 
@@ -118,10 +153,12 @@ class DayAccount:
     lost_tokens: Span | None = None
     """Only over saturated minutes: what the best arm would have made beyond the live one. None where none was."""
     acceptance_length: float | None = None
-    """Mean while it drafted."""
+    """Mean over all the time in which it drafted."""
     acceptance_measured: float | None = None
     """The sweep's for the same arm."""
     moved: bool = False
-    """Acceptance or mix left what was swept, and the account goes by the answer as of that traffic."""
+    """Somewhere acceptance or mix left what was swept, and the account goes by the answer as of then."""
+    stretches: tuple[JudgedStretch, ...] = ()
+    """What each part of the time was judged by, oldest first."""
     notes: tuple[str, ...] = ()
     """What has to be known of it."""

@@ -1,7 +1,7 @@
 """Adds up what speculation brought and cost over a stretch of stored traffic; pure, and open about what it cannot tell.
 
-Every minute is judged by one sweep's answer at its own concurrency. A sweep that is off is off alike at every load, so
-intervals add as if all minutes erred the same way.
+Every minute is judged by one sweep's answer, as of the traffic around it, at its own concurrency. A sweep that is off
+is off alike at every load, so intervals add as if all minutes erred the same way.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from monitor.account_values import DayAccount, EngineMinute, PerToken, Portion
+from monitor.account_values import DayAccount, EngineMinute, JudgedStretch, PerToken, Portion, Stretch
+from monitor.day_answers import Answer, day_answers
 from monitor.day_arms import with_arms
 from monitor.live_arm import find_live_arm
-from monitor.moved_curves import moved_result
-from monitor.now_values import AsOfNow, Span
+from monitor.now_values import Span
 from monitor.values import CrossoverNow, LiveVerdict, StoredCrossover
 from monitor.verdict_now import BY_CLIENTS, place
 from probes.answer_values import ArmVerdict, Axis, BandPoint, Crossover, Verdict
@@ -47,26 +47,23 @@ def day_account(
     since_s: float,
     until_s: float,
     server_changes: Sequence[tuple[float, str]] = (),
-    as_of: AsOfNow | None = None,
+    stretches: Sequence[Stretch] = (),
 ) -> DayAccount | None:
     """The account of all engines from `since_s` to `until_s`; None without minutes.
 
     `declared` is the live arm of the config. `server_changes` are the instants (ascending) from which the server showed
-    another fingerprint, with that fingerprint: minutes of any other than the sweep's are unknown. `as_of` is the answer
-    as of this very traffic; where it decides, the account goes by it.
+    another fingerprint, with that fingerprint: minutes of any other than the sweep's are unknown. `stretches` (oldest
+    first) have the answer as of their own traffic: where it decides, their minutes are judged by it, all others by the
+    sweep's.
     """
     if not minutes:
         return None
     swept = stored.result
-    notes = [reason.text for reason in as_of.reasons] if as_of is not None else []
-    moved = as_of is not None and as_of.decides
-    if as_of is not None and moved:
-        stored = replace(stored, result=moved_result(swept, as_of.arms))
-        notes += [
-            f"{arm}: left out, nothing tells what its acceptance was" for arm in swept.arms if arm not in as_of.arms
-        ]
+    answers = day_answers(stored, stretches)
     by_time = _by_time(minutes)
-    judged = [_judge(m, stored, declared, server_changes, moved, len(by_time[m.at_s])) for m in minutes if not m.swept]
+    judged = [
+        _judge(m, answers.at(m.at_s), declared, server_changes, len(by_time[m.at_s])) for m in minutes if not m.swept
+    ]
     engines = len({m.engine for m in minutes})
     missing_s = _missing_s(by_time, until_s - since_s)
     total_s = sum(j.minute.seconds for j in judged) + missing_s
@@ -78,7 +75,11 @@ def day_account(
         why[NO_READING] += missing_s
     by = {verdict: [j for j in judged if j.verdict is verdict] for verdict in (*LiveVerdict, None)}
     unknown = _portion(by[LiveVerdict.UNKNOWN], total_s)
-    busy = [(j.minute, j.arm) for j in judged if j.verdict is not None and j.arm is not None]
+    busy = [
+        (j.minute, j.arm, answers.at(j.minute.at_s).curves)
+        for j in judged
+        if j.verdict is not None and j.arm is not None
+    ]
     acceptance, measured = _acceptance(judged, swept.acceptance)
     account = DayAccount(
         since_s=since_s,
@@ -100,23 +101,24 @@ def day_account(
         slower_above=_per_token(by[LiveVerdict.ABOVE]),
         slower_below=_per_token(by[LiveVerdict.BELOW]),
         tokens=_sum(j.minute.output_tokens for j in judged),
-        live_ms_per_token=_live_ms(minute for minute, _ in busy),
+        live_ms_per_token=_live_ms(minute for minute, _, _ in busy),
         acceptance_length=acceptance,
         acceptance_measured=measured,
-        moved=moved,
-        notes=tuple(notes),
+        moved=any(stretch.moved for stretch in answers.stretches),
+        stretches=tuple(_with_mean(stretch, judged) for stretch in answers.stretches),
+        notes=answers.notes,
     )
-    return with_arms(account, busy, stored.result)
+    return with_arms(account, busy, swept.baseline)
 
 
 def _judge(
     minute: EngineMinute,
-    stored: StoredCrossover,
+    answer: Answer,
     declared: str | None,
     changes: Sequence[tuple[float, str]],
-    moved: bool,
     engines: int,
 ) -> _Judged:
+    stored, moved = answer.stored, answer.moved
     shown = shown_at(changes, minute.at_s)
     if minute.concurrency is None:
         return _Judged(minute, LiveVerdict.UNKNOWN, "the page does not say how many requests run or wait", None, None)
@@ -140,7 +142,7 @@ def _judge(
         )
     placed, reason = place(minute.concurrency, _as_now(verdict, stored), moved=moved)
     speedup = _speedup(verdict, minute.concurrency) if arm.name == watched else None
-    return _Judged(minute, placed, reason, arm.name, speedup)
+    return _Judged(minute, placed, reason.replace("as of now", "as of that traffic"), arm.name, speedup)
 
 
 def shown_at(changes: Sequence[tuple[float, str]], at_s: float) -> str | None:
@@ -213,6 +215,15 @@ def _per_token(judged: Sequence[_Judged]) -> PerToken | None:
         by_token=_mean(tokens) if counted else None,
         covered=sum(m.seconds for m, _ in priced) / sum(j.minute.seconds for j in ran),
     )
+
+
+def _with_mean(stretch: JudgedStretch, judged: Sequence[_Judged]) -> JudgedStretch:
+    """With the acceptance length of its own minutes; an answer is shared by stretches that are nearly alike."""
+    own = [j for j in judged if stretch.first_s <= j.minute.at_s <= stretch.last_s and j.minute.drafts]
+    drafts, accepted = _sum(j.minute.drafts for j in own), _sum(j.minute.accepted for j in own)
+    if not drafts or accepted is None:
+        return stretch
+    return replace(stretch, acceptance_length=1.0 + accepted / drafts)
 
 
 def _off(judged: _Judged) -> bool:

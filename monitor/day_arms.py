@@ -15,8 +15,8 @@ from functools import lru_cache
 from monitor.account_values import ArmDay, DayAccount, EngineMinute
 from monitor.cost import SATURATED_SHARE
 from monitor.now_values import Span
-from probes.answer_values import BandPoint, Crossover
-from probes.crossover.arrival import Curve, SameRate, curves_of, lead, same_rate
+from probes.answer_values import BandPoint
+from probes.crossover.arrival import Curve, SameRate, lead, same_rate
 
 ALIKE_COVER = 0.95
 """Arms are compared over the day only where they cover about as much of it as the one that covers most."""
@@ -109,32 +109,35 @@ def _times(span: Span, factor: float) -> Span:
     return Span(span.value * factor, _scaled(span.low, factor), _scaled(span.high, factor))
 
 
-def with_arms(account: DayAccount, busy: Sequence[tuple[EngineMinute, str]], found: Crossover) -> DayAccount:
-    """Every arm over the busy minutes (each with its live arm), the best of them, the best mix, what was lost."""
-    curves = curves_of(found.curves)
-    held = [(minute, arm) for minute, arm in busy if arm in curves]
-    busy_s = sum(minute.seconds for minute, _ in busy)
-    tallies: dict[str, _Tally] = {arm: _Tally() for arm in curves}
-    for minute, live in held:
-        for arm, tally in tallies.items():
-            tally.add(minute, curves[live], curves[arm])
-    names = sorted(curves, key=lambda arm: (arm != found.baseline, arm))
-    days = [tallies[arm].day(arm, busy_s, account.live_ms_per_token) for arm in names] if held else []
+BusyMinute = tuple[EngineMinute, str, Mapping[str, Curve]]
+"""A minute, its live arm, and every arm's curve as of that minute."""
+
+
+def with_arms(account: DayAccount, busy: Sequence[BusyMinute], baseline: str) -> DayAccount:
+    """Every arm over the busy minutes, the best of them, the best mix, what was lost."""
+    held = [one for one in busy if one[1] in one[2]]
+    busy_s = sum(minute.seconds for minute, _, _ in busy)
+    tallies: dict[str, _Tally] = {arm: _Tally() for _, _, curves in held for arm in curves}
+    for minute, live, curves in held:
+        for arm, curve in curves.items():
+            tallies[arm].add(minute, curves[live], curve)
+    names = sorted(tallies, key=lambda arm: (arm != baseline, arm))
+    days = [tallies[arm].day(arm, busy_s, account.live_ms_per_token) for arm in names]
     static = _best_static(days)
     routed, routed_s = _Tally(), defaultdict[str, float](float)
-    for minute, live in held:
+    for minute, live, curves in held:
         best = _routed(curves, live, static or live, minute.concurrency or 0.0)
         routed.add(minute, curves[live], curves[best])
         routed_s[best] += minute.seconds
-    waits = [m.waiting_share for m, _ in held]
+    waits = [m.waiting_share for m, _, _ in held]
     return replace(
         account,
         arms=tuple(days),
         best_static=static,
         routed=routed.day("routed", busy_s, account.live_ms_per_token) if held else None,
         routed_s=dict(routed_s),
-        saturated_s=sum(m.seconds for m, _ in held if _saturated(m)) if None not in waits else None,
-        lost_tokens=_lost(curves, held),
+        saturated_s=sum(m.seconds for m, _, _ in held if _saturated(m)) if None not in waits else None,
+        lost_tokens=_lost(held),
     )
 
 
@@ -170,10 +173,10 @@ def _saturated(minute: EngineMinute) -> bool:
     return minute.waiting_share is not None and minute.waiting_share >= SATURATED_SHARE
 
 
-def _lost(curves: Mapping[str, Curve], held: Sequence[tuple[EngineMinute, str]]) -> Span | None:
+def _lost(held: Sequence[BusyMinute]) -> Span | None:
     """Over saturated minutes: live output times the lead of the best arm that leads beyond the noise there."""
     rows = []
-    for minute, live in held:
+    for minute, live, curves in held:
         load = minute.concurrency or 0.0
         if not _saturated(minute) or minute.output_tokens is None or curves[live].at(math.log(load)) is None:
             continue

@@ -35,12 +35,19 @@ def report(endpoint: str | None, config_path: Path, since: str, as_json: bool, o
     names = _names(loaded, endpoint)
     now_s = time.time()
     since_s = max(0.0, now_s - _seconds(since))
+    pools = dict.fromkeys(pool_of(e) for e in loaded.config.endpoint if e.name in names)
+    sweeps = ", ".join(f"`specwatch sweep {pool}`" for pool in pools)
+    if not loaded.store_path.exists():
+        fail(
+            f"{loaded.store_path}: nothing is stored yet. {sweeps} measures the crossover; `specwatch serve`, left "
+            "running, stores the traffic that it is held against."
+        )
     with open_or_exit(loaded, readonly=True) as store:
         reports = endpoint_reports(loaded.config, store, names, since_s, now_s)
     if not any(one.stored is not None or one.minutes for one in reports):
         fail(
             f"{loaded.store_path}: no sweep and no traffic of the last {since} is stored for {', '.join(names)}; "
-            "`specwatch serve` stores traffic, `specwatch sweep` measures."
+            f"`specwatch serve` stores traffic, {sweeps} measures the crossover."
         )
     if out is not None:
         _write(out, reports)

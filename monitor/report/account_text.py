@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from monitor.account_values import ArmDay, DayAccount, PerToken
-from monitor.cost_text import ratio_text, span_text
+from datetime import UTC, datetime
+
+from monitor.account_values import ArmDay, DayAccount, JudgedStretch, PerToken
+from monitor.cost_text import ratio_text, slower_words, span_text, speedup_of
 from monitor.now_values import Span
+from monitor.now_words import tokens as mix_tokens
 from monitor.units import age_text, number
 
 MENTIONED = 0.005
 """Reasons for unknown time that took a smaller share are left out."""
 MOVED = 0.03
 """Relative difference of acceptance from which it is said that the day was not like the sweep."""
+
+MOST_STRETCHES = 8
+"""Stretches told one by one: the longest."""
+ONE_DAY_S = 79_200.0
+"""Accounts longer than this name the day with the hour."""
 
 
 def account_lines(account: DayAccount) -> list[str]:
@@ -55,13 +63,9 @@ def _time(account: DayAccount) -> str:
 
 
 def _per_token(cost: PerToken, baseline: str) -> str:
-    word = "longer" if cost.by_time.value >= 0 else "less"
-    by_token = f", {percent(cost.by_token)} by tokens" if cost.by_token is not None else ""
+    by_token = f"; by tokens {percent(cost.by_token)} time per token" if cost.by_token is not None else ""
     covered = "" if cost.covered > 0.995 else f"; {100 * cost.covered:.0f}% of that time lay inside what was measured"
-    return (
-        f"a token took {abs(cost.by_time.value):.0f}% {word} than with {baseline} at the same concurrency "
-        f"({percent(cost.by_time)} by time{by_token}){covered}"
-    )
+    return f"against {baseline} {slower_words(speedup_of(cost.by_time))}{by_token}{covered}"
 
 
 def percent(span: Span | None) -> str:
@@ -79,17 +83,41 @@ def _ran(account: DayAccount) -> list[str]:
             f"what ran: {tokens(account.tokens)} tokens, {number(account.live_ms_per_token)} ms in the system for each"
         )
     measured, seen = account.acceptance_measured, account.acceptance_length
-    if measured is not None and seen is not None and abs(seen / measured - 1) > MOVED:
-        by = "as of this traffic" if account.moved else "as they were swept"
+    if account.moved:
+        lines += stretch_lines(account)
+    elif measured is not None and seen is not None and abs(seen / measured - 1) > MOVED:
         lines.append(
-            f"acceptance length was {seen:.2f}, {measured:.2f} when swept: the account goes by the curves {by}"
-        )
-    elif account.moved:
-        lines.append(
-            "requests were of other lengths than when swept: the account goes by the curves as of this traffic"
+            f"acceptance length was {seen:.2f} (mean of {_clock(account.since_s, account)} to "
+            f"{_clock(account.until_s, account)} UTC), {measured:.2f} when swept: all is judged as swept"
         )
     lines += account.notes
     return lines
+
+
+def stretch_lines(account: DayAccount) -> list[str]:
+    """What the traffic was like, with the crossover that each part of the time is judged by."""
+    longest = sorted(account.stretches, key=lambda one: one.first_s - one.last_s)[:MOST_STRETCHES]
+    lines = [_stretch(one, account) for one in account.stretches if one in longest]
+    rest = len(account.stretches) - len(lines)
+    return [*lines, f"{rest} shorter stretches are in --json"] if rest else lines
+
+
+def _stretch(one: JudgedStretch, account: DayAccount) -> str:
+    parts = []
+    if one.acceptance_length is not None:
+        swept = f" ({one.acceptance_measured:.2f} when swept)" if one.acceptance_measured is not None else ""
+        parts.append(f"mean acceptance length {one.acceptance_length:.2f}{swept}")
+    if one.mix is not None:
+        swept = f" ({mix_tokens(one.mix_measured)} when swept)" if one.mix_measured is not None else ""
+        parts.append(f"mean request {mix_tokens(one.mix)} tokens{swept}")
+    by = f"{one.arm}'s crossover as of then, {one.said}" if one.moved else "the crossover as swept"
+    seen = f"{', '.join(parts)}; " if parts else ""
+    return f"{_clock(one.first_s, account)} to {_clock(one.last_s, account)} UTC: {seen}judged by {by}"
+
+
+def _clock(at_s: float, account: DayAccount) -> str:
+    form = "%d %b %H:%M" if account.until_s - account.since_s > ONE_DAY_S else "%H:%M"
+    return datetime.fromtimestamp(at_s, UTC).strftime(form)
 
 
 def _is_live(day: ArmDay) -> bool:

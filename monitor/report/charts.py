@@ -56,7 +56,10 @@ def speedup_chart(found: Crossover, status: EndpointStatus) -> str:
         chart.shade(crossover.low, crossover.high, "cross", vertical=True)
         if crossover.value is not None:
             chart.rule(
-                crossover.value, "cross", f"{crossover.for_arm} crosses at {_interval(crossover)}", vertical=True
+                crossover.value,
+                "cross",
+                f"{crossover.for_arm} crosses at {_interval(crossover)}{_as_of_now(status)}",
+                vertical=True,
             )
     chart.rule(1.0, "equal", f"1 = {found.baseline}: above pays, below costs", vertical=False)
     if status.concurrency:
@@ -68,7 +71,7 @@ def speedup_chart(found: Crossover, status: EndpointStatus) -> str:
     if moved is not None and moved.decides and moved.band:
         css = f"{arm_class(found, moved.for_arm)} moved"
         chart.line([(p.concurrency, p.ratio) for p in moved.band], css, f"{moved.for_arm} as of now")
-    where = _where(crossover)
+    where = _where(crossover) + (" That is as of now; the bands are as swept." if _as_of_now(status) else "")
     return chart.svg(f"Speedup over {found.baseline}", f"Bands are 90% intervals. {where}")
 
 
@@ -97,20 +100,47 @@ def load_chart(report: EndpointReport) -> str:
     if not loads:
         return ""
     first_s = min(at_s for at_s, _, _ in loads)
-    crossover = compared_in(report.status) if not report.not_compared else None
-    edges = [edge for edge in (crossover.low, crossover.high) if edge is not None] if crossover is not None else []
+    judged = _judged_by(report, first_s) if not report.not_compared else []
+    edges = [edge for _, _, low, high in judged for edge in (low, high) if edge is not None]
     chart = Chart(
         times(first_s, report.at_s),
         linear([1.0, *(load for _, load, _ in loads), *edges]),
         "time, UTC",
         "in the system, busiest engine",
     )
-    if crossover is not None and edges:
-        chart.shade(crossover.low, crossover.high, "cross", vertical=False)
-        chart.rule(edges[-1], "edge", f"crossover {_interval(crossover)}", vertical=False)
-    for at_s, load, swept in _runs(loads, report.hole_s + MINUTE_S):
-        chart.line(list(zip(at_s, load, strict=True)), "sweep" if swept else "load")
-    return chart.svg("Load against the crossover", f"One point a minute. {_where(crossover)}")
+    for start_s, end_s, low, high in judged:
+        if low is not None or high is not None:
+            low, high = low if low is not None else 0.0, high if high is not None else chart.y.high
+            chart.band([(start_s, low, high), (end_s, low, high)], "cross")
+    swept = report.status.crossover
+    if edges and swept is not None:
+        moved = len({row[2:] for row in judged}) > 1 or _as_of_now(report.status)
+        words = "shaded: crossover as of each time" if moved else f"crossover {_interval(swept)}"
+        chart.rule(judged[-1][3] or edges[-1], "edge", words, vertical=False)
+    for at_s, load, swept_load in _runs(loads, report.hole_s + MINUTE_S):
+        chart.line(list(zip(at_s, load, strict=True)), "sweep" if swept_load else "load")
+    where = "" if report.not_compared else f" As swept: {_where(swept)}"
+    return chart.svg("Load against the crossover", f"One point a minute.{where}")
+
+
+def _judged_by(report: EndpointReport, first_s: float) -> list[tuple[float, float, float | None, float | None]]:
+    """Times with the interval of the crossover that they are judged by: the sweep's, except where it had moved."""
+    swept = report.status.crossover
+    if swept is None:
+        return []
+    stretches = report.account.stretches if report.account is not None else ()
+    rows, at_s = [], first_s
+    for one in (one for one in stretches if one.moved):
+        rows += [(at_s, one.first_s, swept.low, swept.high)] if one.first_s > at_s else []
+        rows.append((max(at_s, one.first_s), one.last_s, one.low, one.high))
+        at_s = max(at_s, one.last_s)
+    if report.at_s - at_s > MINUTE_S:
+        rows.append((at_s, report.at_s, swept.low, swept.high))
+    return rows
+
+
+def _as_of_now(status: EndpointStatus) -> str:
+    return " as of now" if status.as_of_now is not None and status.as_of_now.decides else ""
 
 
 def times(first_s: float, last_s: float) -> Scale:

@@ -14,12 +14,14 @@ from monitor.cost_text import cost_lines, ratio_text, span_text
 from monitor.report.account_text import account_lines, percent
 from monitor.report.charts import curve_chart, load_chart, speedup_chart
 from monitor.report.style import STYLE
-from monitor.report.text import headline, measured_line, no_account, now_line, utc
+from monitor.report.text import alert_lines, headline, measured_line, moved_line, no_account, now_line, utc
 from monitor.report.values import EndpointReport
 from monitor.units import age_text
 from monitor.verdict_text import capacity_sentence, crossover_lines, verdict_sentence
 from probes.answer_values import ArmVerdict, Axis, Crossover
 from probes.crossover import speedup_at
+
+NOT_TOLD = "not known: the live acceptance does not tell this arm's"
 
 
 def page(reports: Sequence[EndpointReport], version: str) -> str:
@@ -52,6 +54,7 @@ def _endpoint(report: EndpointReport) -> str:
         f'<p class="answer">{escape(headline(report))}</p>',
         f'<p><span class="badge {status.verdict.value}">{status.verdict.value}</span> {escape(now_line(status))}</p>',
         f'<p class="muted">{escape(measured_line(report))}</p>',
+        f"<h3>Alerts</h3>{_list(alert_lines(report))}",
     ]
     if status.cost is not None and stored is not None and status.live_arm is not None:
         parts += ["<h3>What it costs now</h3>", _list(cost_lines(status.cost, status.live_arm, stored.result.baseline))]
@@ -61,17 +64,20 @@ def _endpoint(report: EndpointReport) -> str:
     parts += [_list(account_lines(report.account)) if report.account else f"<p>{no_account(report)}</p>"]
     parts += [_days(report)]
     if stored is not None:
-        parts += [_details("The sweep's whole answer in words", crossover_lines(stored.result))]
+        parts += [_details("The sweep's whole answer in words, as swept", crossover_lines(stored.result))]
     return "\n".join([*(part for part in parts if part), "</section>"])
 
 
 def _answer(report: EndpointReport, found: Crossover) -> list[str]:
     chart, curves = speedup_chart(found, report.status), curve_chart(found)
+    moved = moved_line(report)
+    where = "as swept, and the crossover as of now" if moved else "with the crossover"
     return [
-        f"<h3>Speedup over {escape(found.baseline)}, with the crossover</h3>" if chart else "",
+        f"<h3>Speedup over {escape(found.baseline)}, {where}</h3>" if chart else "",
+        f'<p class="muted">As of now: {escape(moved)}. The solid bands are the sweep\'s own.</p>' if moved else "",
         chart,
         _arms(report, found),
-        "<h3>Each arm's own output</h3>" if curves else "",
+        "<h3>Each arm's own output, as swept</h3>" if curves else "",
         curves,
         _best(found),
         _reasons(found),
@@ -79,22 +85,24 @@ def _answer(report: EndpointReport, found: Crossover) -> list[str]:
 
 
 def _arms(report: EndpointReport, found: Crossover) -> str:
-    unit = _unit(found)
-    rows = [
-        (
-            name,
-            verdict_sentence(verdict, unit),
-            "not compared" if report.not_compared else _now(verdict, report.status.concurrency),
-            capacity_sentence(verdict.capacity).removeprefix("capacity: ")
-            if verdict.capacity is not None
-            else "unknown",
-        )
-        for name, verdict in found.arms.items()
-    ]
-    return _table(("arm", f"against {found.baseline}", "at the load now", "capacity"), rows)
+    unit, now = _unit(found), report.status.as_of_now
+    moved = now.arms if now is not None and now.decides else None
+    rows = []
+    for name, verdict in found.arms.items():
+        judged = verdict if moved is None else moved.get(name)
+        load = "not compared" if report.not_compared else _now(judged, report.status.concurrency)
+        capacity = "unknown"
+        if verdict.capacity is not None:
+            capacity = capacity_sentence(verdict.capacity).removeprefix("capacity: ")
+        as_of_now = [verdict_sentence(judged, unit) if judged is not None else NOT_TOLD] if moved is not None else []
+        rows.append((name, verdict_sentence(verdict, unit), *as_of_now, load, capacity))
+    head = ("as of now", "at the load now, as of now") if moved is not None else ("at the load now",)
+    return _table(("arm", f"against {found.baseline}, as swept", *head, "capacity, as swept"), rows)
 
 
-def _now(verdict: ArmVerdict, concurrency: float | None) -> str:
+def _now(verdict: ArmVerdict | None, concurrency: float | None) -> str:
+    if verdict is None:
+        return NOT_TOLD
     if not concurrency:
         return "no load" if concurrency == 0 else "unknown"
     point = speedup_at(verdict, concurrency)
@@ -103,7 +111,7 @@ def _now(verdict: ArmVerdict, concurrency: float | None) -> str:
 
 def _best(found: Crossover) -> str:
     lines = [best_sentence(best, _unit(found)) for best in found.best]
-    return "<h3>Which arm at which load</h3>" + _list(lines) if lines else ""
+    return "<h3>Which arm at which load, as swept</h3>" + _list(lines) if lines else ""
 
 
 def _unit(found: Crossover) -> str:

@@ -30,6 +30,7 @@ svg { width: 100%; height: auto; display: block; font: 11.5px system-ui, sans-se
 .note { fill: var(--muted); } .note.now { fill: var(--bad); } .end { font-weight: 600; }
 .line.load { stroke: var(--c1); stroke-width: 1.6; } .line.sweep { stroke: var(--muted); stroke-dasharray: 2 4; }
 .dot.load { fill: var(--c1); } .dot.sweep { fill: var(--muted); }
+.band.cross { fill: var(--shade); }
 .line.moved { stroke-dasharray: 6 4; }
 """ + "".join(
     f".line.c{n} {{ stroke: var(--c{n}); }} .band.c{n}, .dot.c{n}, .end.c{n} {{ fill: var(--c{n}); }}\n"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from monitor.compared import compared_in
 from monitor.cost_text import cost_lines
+from monitor.now_words import changed_words, crossover_words
 from monitor.report.account_text import account_lines
-from monitor.report.values import EndpointReport
+from monitor.report.values import EndpointReport, ToldAlert
 from monitor.units import age_text, interval_text, number
 from monitor.values import CrossoverNow, EndpointStatus
 from monitor.verdict_text import crossover_lines
@@ -24,12 +26,38 @@ def report_lines(report: EndpointReport) -> list[str]:
     ]
     if status.cost is not None and stored is not None and status.live_arm is not None:
         lines += [f"  {line}" for line in cost_lines(status.cost, status.live_arm, stored.result.baseline)]
-    lines.append(f"crossover: {measured_line(report)}")
+    lines += alert_lines(report)
+    moved = moved_line(report)
+    lines += [f"crossover as of now: {moved}"] if moved else []
+    lines.append(f"crossover{' as swept' if moved else ''}: {measured_line(report)}")
     if stored is not None:
         lines += [f"  {line}" for line in crossover_lines(stored.result)]
     lines.append(f"since {utc(report.since_s)}:")
     lines += [f"  {line}" for line in (account_lines(report.account) if report.account else [no_account(report)])]
     return lines
+
+
+def alert_lines(report: EndpointReport) -> list[str]:
+    """Every alert of the time with its instants; one line where there was none."""
+    if not report.alerts:
+        return [f"alerts since {utc(report.since_s)}: none"]
+    return [f"alert {_alert_time(alert)}: {alert.title}" for alert in report.alerts]
+
+
+def _alert_time(alert: ToldAlert) -> str:
+    if alert.resolved_at_s is None:
+        return f"firing since {utc(alert.fired_at_s)}"
+    lasted = age_text(max(0.0, alert.resolved_at_s - alert.fired_at_s))
+    return f"fired {utc(alert.fired_at_s)}, resolved {utc(alert.resolved_at_s)} ({lasted})"
+
+
+def moved_line(report: EndpointReport) -> str:
+    """The crossover that the verdict of now goes by, where it is not the sweep's; else empty."""
+    now, stored = report.status.as_of_now, report.stored
+    if now is None or not now.decides or stored is None:
+        return ""
+    changed = changed_words(now)
+    return f"{now.for_arm} against {stored.result.baseline}: {crossover_words(now)}{f'; {changed}' if changed else ''}"
 
 
 def now_line(status: EndpointStatus) -> str:
@@ -41,7 +69,9 @@ def now_line(status: EndpointStatus) -> str:
         parts.append(f"arm {status.live_arm}")
     if status.speedup_now is not None:
         point = status.speedup_now
-        parts.append(f"speedup {point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]")
+        now = status.as_of_now is not None and status.as_of_now.decides
+        as_of = " as of now" if now else ""
+        parts.append(f"speedup{as_of} {point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]")
     if status.age_s is not None:
         parts.append(f"read {age_text(status.age_s)} ago")
     if status.verdict_reason:
@@ -52,7 +82,7 @@ def now_line(status: EndpointStatus) -> str:
 def measured_line(report: EndpointReport) -> str:
     """Where the answer comes from and how old it is."""
     if report.stored is None:
-        return "no sweep has measured this pool yet"
+        return f"no sweep has measured this pool yet; `specwatch sweep {report.status.pool}` does"
     age = age_text(max(0.0, report.at_s - report.stored.measured_at_s))
     trigger = f", {report.sweep.trigger}" if report.sweep is not None and not report.stored.imported else ""
     elsewhere = " elsewhere" if report.stored.imported else ""
@@ -63,10 +93,13 @@ def measured_line(report: EndpointReport) -> str:
 
 def headline(report: EndpointReport) -> str:
     """The answer in one sentence, with what keeps it from being one for this server and this day."""
-    found = report.status.crossover
-    if found is None or report.stored is None:
-        return report.status.verdict_reason or measured_line(report)
+    found = compared_in(report.status)
+    swept = report.status.crossover
+    if found is None or swept is None or report.stored is None:
+        return measured_line(report) if report.stored is None else report.status.verdict_reason or measured_line(report)
     said = _found(found, report.stored.result.axis)
+    if moved_line(report):
+        said = f"As of now {said}; as swept the crossover was {crossover_words(swept)}"
     if report.not_compared:
         return f"{said}; not compared with this endpoint: {report.not_compared}"
     age = age_text(max(0.0, report.at_s - report.stored.measured_at_s))
@@ -89,7 +122,10 @@ def no_account(report: EndpointReport) -> str:
     """Why there is no account."""
     if not report.minutes:
         return NOT_STORED
-    return "traffic is stored, but no sweep has measured this pool, so that nothing can be said of it"
+    return (
+        "traffic is stored, but no sweep has measured this pool, so that nothing can be said of it: run "
+        f"`specwatch sweep {report.status.pool}`"
+    )
 
 
 def utc(at_s: float) -> str:

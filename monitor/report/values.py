@@ -1,11 +1,37 @@
-"""What a report is made from, gathered once, so that text, JSON and page say the same; no behaviour."""
+"""What a report is made from, gathered once, so that text, JSON and page say the same."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from monitor.account_values import DayAccount, EngineMinute
-from monitor.values import EndpointStatus, StoredCrossover, SweepRecord
+from monitor.values import AlertEvent, EndpointStatus, StoredCrossover, SweepRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ToldAlert:
+    """One alert from its first message to its resolution; instants are Unix seconds."""
+
+    alert_id: str
+    rule: str
+    title: str
+    """As it was told when it fired."""
+    fired_at_s: float
+    resolved_at_s: float | None
+    """None while it fires."""
+    resolution: str | None
+
+
+def told_alerts(events: Sequence[AlertEvent]) -> tuple[ToldAlert, ...]:
+    """Events (oldest first) put together by alert."""
+    told: dict[str, ToldAlert] = {}
+    for event in events:
+        if event.kind == "firing":
+            told.setdefault(event.alert_id, ToldAlert(event.alert_id, event.rule, event.title, event.at_s, None, None))
+        elif event.alert_id in told:
+            told[event.alert_id] = replace(told[event.alert_id], resolved_at_s=event.at_s, resolution=event.title)
+    return tuple(told.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,5 +53,7 @@ class EndpointReport:
     """Scrapes further apart than this have a hole between them."""
     expired: bool
     """The answer is older than alerts trust."""
+    alerts: tuple[ToldAlert, ...]
+    """Those that fired, fired still or resolved since then, oldest first."""
     not_compared: str
     """Why the answer says nothing of this server's traffic, in few words; empty where it does."""

@@ -95,6 +95,20 @@ def recent_events(store: Store, limit: int) -> list[AlertEvent]:
     return [event_of(row) for row in store.rows("SELECT * FROM events ORDER BY id DESC LIMIT ?", (limit,))]
 
 
+def events_since(store: Store, endpoint: str, since_s: float) -> list[AlertEvent]:
+    """All events, oldest first, of the endpoint's alerts that fired, fire still, or resolved since then (Unix seconds).
+
+    Raises StoreError.
+    """
+    rows = store.rows(
+        "SELECT * FROM events WHERE endpoint = :endpoint AND alert_id IN ("
+        " SELECT alert_id FROM events WHERE endpoint = :endpoint AND at_s >= :since"
+        " UNION SELECT alert_id FROM alert_states WHERE endpoint = :endpoint AND phase = 'firing') ORDER BY id",
+        {"endpoint": endpoint, "since": since_s},
+    )
+    return [event_of(row) for row in rows]
+
+
 def event_of(row: sqlite3.Row) -> AlertEvent:
     """The event in a row that has all columns of `events`."""
     return AlertEvent(

@@ -48,8 +48,12 @@ def test_the_text_says_what_the_day_cost_and_what_would_have_been_better(folder:
     assert text.startswith("chat (pool chat-70b), 20")
     assert re.search(r"over 24\.0 h: 3\d% above the crossover, \d+% inside its interval, 4\d% below, 1\d% idle", text)
     assert "unknown: no reading, 60 min" in text
-    assert re.search(r"above: a token took \d+% longer than with off at the same concurrency \(\+", text)
-    assert re.search(r"below: a token took \d+% less than with off at the same concurrency \(-", text)
+    assert re.search(
+        r"above: against off \d+% \[\d+, \d+\] less output at the same concurrency \(\d+% \[\d+, \d+\] more time", text
+    )
+    assert re.search(
+        r"below: against off \d+% \[\d+, \d+\] more output at the same concurrency \(\d+% \[\d+, \d+\] less time", text
+    )
     assert "best single arm: k1\n" in text
     assert re.search(r"best arm minute by minute \(k1 \d+%, k3 \d+%\): 0\.\d\d \[", text)
     assert "requests never waited for long, so no output was lost" in text
@@ -69,8 +73,8 @@ def test_the_json_has_the_same_numbers(folder: Path) -> None:
     account = endpoint["account"]
     names = ("above", "inside", "below", "idle", "unknown")
     assert sum(account[name]["share"] for name in names) == pytest.approx(1.0)
-    assert account["slower_above"]["by_time"]["low"] > 0
-    assert account["slower_below"]["by_token"]["high"] < 0
+    assert account["more_time_per_token_pct_above"]["by_time"]["low"] > 0
+    assert account["more_time_per_token_pct_below"]["by_token"]["high"] < 0
     assert account["best_static"] == "k1"
     assert [day["arm"] for day in account["arms"]] == ["off", "k1", "k3"]
     static = min(day["time_per_token"]["value"] for day in account["arms"])

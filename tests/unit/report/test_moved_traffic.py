@@ -1,0 +1,169 @@
+"""`specwatch report` on traffic whose acceptance fell: every part is judged as of its own traffic, and all agree."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from monitor.cli import main
+from monitor.config.load import load_config
+from monitor.store.alerts import save_transition
+from monitor.store.db import Store, open_store
+from monitor.store.identities import save_identity
+from monitor.store.readings import append_readings
+from monitor.store.sweeps import begin_sweep, end_sweep
+from monitor.values import AlertEvent, AlertPhase, AlertState
+from probes.values import Histogram, Identity
+from tests.support.drift import SWEPT, stored_h200
+from tests.support.records import a_reading, an_engine
+from tests.support.stored_day import CONFIG, DAY_S
+
+POOR = (0.40, 0.20, 0.10)
+"""Acceptance length 1.70 against the sweep's 2.62: k3, which crossed at 162, crosses under 60."""
+LOAD = 120.0
+EVERY_S = 10.0
+
+
+def run(folder: Path, *args: str) -> Result:
+    return CliRunner().invoke(main, ["report", "--config", str(folder / "config.toml"), *args])
+
+
+def lengths(mean: float, count: float) -> Histogram:
+    return Histogram((4096.0, float("inf")), (count, count), mean * count, count)
+
+
+def traffic(store: Store, now_s: float, fell_s: float, length_s: float) -> None:
+    """Up to now, at LOAD; acceptance fell `fell_s` ago."""
+    drafts, positions, tokens = 1e6, [1e6 * share for share in SWEPT], 3e6
+    for n in range(int(length_s / EVERY_S) + 1):
+        at_s = now_s - length_s + n * EVERY_S
+        accepted = POOR if at_s > now_s - fell_s else SWEPT
+        step = 3500.0 * EVERY_S
+        if n:
+            drafts += step
+            positions = [old + step * share for old, share in zip(positions, accepted, strict=True)]
+            tokens += step * (1 + sum(accepted))
+        done = tokens // 256.0
+        one = an_engine(
+            tokens=tokens, running=LOAD, waiting=0.0, drafts=drafts, draft_tokens=3 * drafts,
+            accepted_tokens=sum(positions), accepted_per_pos=tuple(positions), finished=done, prefix_queries=0.0,
+            prefix_hits=0.0,
+            histograms={"generation_tokens": lengths(256.0, done), "prompt_tokens": lengths(178.0, done)},
+        )  # fmt: skip
+        append_readings(store, [a_reading(at_s=at_s, engines=(one,), process_start_s=1.0)], {})
+
+
+def alert(store: Store, alert_id: str, kind: str, at_s: float, title: str) -> None:
+    firing = kind == "firing"
+    phase = AlertPhase.FIRING if firing else AlertPhase.INACTIVE
+    state = AlertState("chat", "crossover", phase, None, at_s if firing else None, None, alert_id, at_s)
+    event = AlertEvent(alert_id, "chat", "chat-70b", "crossover", kind, at_s, at_s, title, "text", {})
+    save_transition(store, state, event, [], at_s)
+
+
+def made(folder: Path, fell_s: float, length_s: float = 480.0) -> Path:
+    (folder / "config.toml").write_text(CONFIG, encoding="utf-8")
+    held, now_s = stored_h200(), time.time()
+    with open_store(load_config(folder / "config.toml").store_path) as store:
+        sweep_id = begin_sweep(
+            store, pool="chat-70b", endpoint="chat", started_at_s=now_s - 3 * DAY_S, trigger="schedule", who="ops",
+            pid=1, host="gpu-7", baseline="off", live_arm="k3", plan={},
+        )  # fmt: skip
+        end_sweep(
+            store, sweep_id, ended_at_s=now_s - 2 * DAY_S, outcome="measured", reason="", exit_code=0,
+            fingerprint=held.fingerprint, result=held.result, arm_k=held.arm_k,
+        )  # fmt: skip
+        save_identity(store, "chat", now_s - 2 * DAY_S, Identity(model_root="m"), held.fingerprint)
+        traffic(store, now_s, fell_s, length_s)
+        alert(store, "old", "firing", now_s - 3 * DAY_S, "an old one")
+        alert(store, "old", "resolved", now_s - 2.5 * DAY_S, "an old one: resolved")
+        alert(store, "a", "firing", now_s - 100, "chat: k3 costs 20%")
+        alert(store, "a", "resolved", now_s - 40, "chat: resolved after 1 min")
+        alert(store, "b", "firing", now_s - 20, "chat: k3 costs 21%")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fallen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight minutes at 120 concurrent; acceptance fell for the last two."""
+    return made(tmp_path_factory.mktemp("fallen"), fell_s=120.0)
+
+
+def test_the_minutes_after_the_fall_are_above_and_those_before_below(fallen: Path) -> None:
+    (endpoint,) = json.loads(run(fallen, "--json").stdout)["endpoints"]
+    account = endpoint["account"]
+    assert account["above"]["seconds"] == pytest.approx(120, abs=61)
+    assert account["below"]["seconds"] == pytest.approx(360, abs=61)
+    assert account["more_time_per_token_pct_above"]["by_time"]["low"] > 5
+    before, after = account["stretches"]
+    assert (before["moved"], after["moved"]) == (False, True)
+    assert before["acceptance_length"] == pytest.approx(1 + sum(SWEPT), rel=0.02)
+    assert after["acceptance_length"] == pytest.approx(1 + sum(POOR), rel=0.05)
+    assert after["high"] < LOAD
+    assert after["last_s"] - after["first_s"] == pytest.approx(120, abs=61)
+
+
+def test_every_mean_says_over_what_time_it_is_one(fallen: Path) -> None:
+    text = run(fallen).stdout
+    assert re.search(
+        r"\d\d:\d\d to \d\d:\d\d UTC: mean acceptance length 2\.6\d \(2\.62 when swept\), .*judged by the crossover as "
+        r"swept",
+        text,
+    )
+    assert re.search(
+        r"\d\d:\d\d to \d\d:\d\d UTC: mean acceptance length 1\.7\d \(2\.62 when swept\), .*; judged by k3's crossover "
+        r"as of then, \d\d\.\d \[",
+        text,
+    )
+
+
+def test_alerts_of_the_time_are_told_with_their_instants(fallen: Path) -> None:
+    text = run(fallen).stdout
+    when = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
+    assert re.search(rf"alert fired {when}, resolved {when} \(60 s\): chat: k3 costs 20%", text)
+    assert re.search(rf"alert firing since {when}: chat: k3 costs 21%", text)
+    assert "an old one" not in text
+    (endpoint,) = json.loads(run(fallen, "--json").stdout)["endpoints"]
+    assert [(one["title"], one["resolved_at_s"] is None) for one in endpoint["alerts"]] == [
+        ("chat: k3 costs 20%", False),
+        ("chat: k3 costs 21%", True),
+    ]
+
+
+def test_the_page_says_one_thing_of_now(fallen: Path, tmp_path: Path) -> None:
+    text = run(fallen, "--out", str(tmp_path / "r.html"))
+    assert text.exit_code == 0
+    document = (tmp_path / "r.html").read_text(encoding="utf-8")
+    (endpoint,) = json.loads(run(fallen, "--json").stdout)["endpoints"]
+    now, speedup = endpoint["as_of_now"], endpoint["speedup_now"]
+    assert now["decides"]
+    said = f"{speedup['ratio']:.2f}x [{speedup['low']:.2f}, {speedup['high']:.2f}]"
+    assert document.count(said) == 2, "the badge's line and the row of k3"
+    answer = re.search(r'class="answer">(.*?)<', document)
+    assert answer is not None
+    assert answer[1].startswith(f"As of now k3 pays below {now['crossover']:.1f} [")
+    assert "; as swept the crossover was 162 [" in answer[1]
+    assert "<th>against off, as swept</th><th>as of now</th><th>at the load now, as of now</th>" in document
+    assert re.search(r"k3 crosses at [^<]* as of now</text>", document)
+    assert "chat: k3 costs 20%" in document
+    assert document.count('class="band cross"') == 2, "the shaded interval is each time's own"
+
+
+def test_a_day_as_swept_has_one_stretch_and_no_second_crossover(tmp_path: Path) -> None:
+    (endpoint,) = json.loads(run(made(tmp_path, fell_s=-1.0), "--json").stdout)["endpoints"]
+    assert [one["moved"] for one in endpoint["account"]["stretches"]] == [False]
+    text = run(tmp_path).stdout
+    assert "as of now" not in text
+    assert "as of then" not in text
+
+
+def test_without_a_store_the_sweep_s_command_is_told(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(CONFIG, encoding="utf-8")
+    result = run(tmp_path)
+    assert result.exit_code == 2
+    assert "`specwatch sweep chat-70b` measures the crossover" in result.stderr
