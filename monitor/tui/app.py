@@ -214,6 +214,7 @@ class SpecwatchApp(App[None]):
 
     def _move(self, step: int) -> None:
         if self._view is not None:
+            self.query_one(f"#{self._view.tab}", Pane).scroll_home_rows()
             self._change(moved(self._view, step))
 
     def action_down(self) -> None:
@@ -229,7 +230,10 @@ class SpecwatchApp(App[None]):
         self._move(FAR)
 
     def _page(self, pages: int) -> None:
-        if self._view is not None and not self.query_one(f"#{self._view.tab}", Pane).scroll_rows(pages):
+        if self._view is None:
+            return
+        pane = self.query_one(f"#{self._view.tab}", Pane)
+        if not pane.scroll_rows(pages) and not pane.overflows:
             self._move(10 * pages if self._view.tab in ("fleet", "alerts") else 0)
 
     def action_page_down(self) -> None:

@@ -81,9 +81,16 @@ class Pane(Widget):
             self.refresh()
         return moved
 
+    @property
+    def overflows(self) -> bool:
+        """There are more rows than fit."""
+        return self._last_first > 0
+
     def scroll_home_rows(self) -> None:
         """Back to the first row."""
-        self._first = 0
+        if self._first:
+            self._first = 0
+            self.refresh()
 
     @property
     def _last_first(self) -> int:

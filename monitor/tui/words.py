@@ -167,12 +167,11 @@ def _over(view: View, first: EndpointStatus) -> str:
     text = first.name
     crossover = compared_in(first)
     if first.concurrency is not None and crossover is not None and crossover.value is not None:
-        over = first.concurrency / crossover.value
-        text += f" {fmt.concurrency(first.concurrency)} vs {crossover_text(view, first)} ({fmt.ratio(over)})"
+        text += f" {fmt.concurrency(first.concurrency)} vs {crossover_text(view, first)}"
     elif crossover is not None and crossover.verdict is Verdict.NEVER_FASTER:
         text += ", where speculation is never faster"
     if _slower(first):
-        text += f", {first.loss_pct:.0f}% slower"
+        text += f", {first.loss_pct:.0f}% less output"
     if since is not None:
         text += f" since {fmt.minute(since, view.snapshot.at_s)}"
     if dimmed(view, first):
@@ -188,7 +187,12 @@ def why(view: View, status: EndpointStatus) -> str:
         return status.reason
     crossover = compared_in(status)
     against = "" if crossover is None else f" against {crossover_text(view, status)} of {crossover.for_arm}"
-    loss = f": {status.loss_pct:.0f}% slower than without speculation" if _slower(status) else ""
+    point = status.speedup_now
+    loss = ""
+    if point is not None and _slower(status):
+        # The band stands beneath it; a small screen has no room for its edges twice.
+        more = 100 * (1 / point.ratio - 1)
+        loss = f": {status.loss_pct:.0f}% less output, {more:.0f}% more time per token than without speculation"
     return f"{fmt.concurrency(status.concurrency)} in the system per engine{against}{loss}"
 
 
@@ -199,7 +203,7 @@ def alert_note(view: View, status: EndpointStatus) -> str:
     if firing and status.alerting:
         return "The alert fires: the whole band is under the tolerated loss."
     if firing:
-        return "The alert still fires: it ends once the load has paid again for long enough."
+        return "The alert still fires: it ends once the loss has stayed under clear_loss_pct for keep_firing_for_s."
     if status.alerting:
         return "The alert rule counts: the whole band is under the tolerated loss."
     if status.alerting_reason and status.alerting_reason != status.verdict_reason:

@@ -248,3 +248,23 @@ def test_the_app_is_importable_without_numpy_or_a_database() -> None:
     code = "import sys, monitor.tui.app; print(sorted({'numpy', 'sqlite3', 'httpx', 'apscheduler'} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def a_long_alert() -> Snapshot:
+    """chat-a's alert says more than a small screen can show."""
+    scene = firing()
+    told = "\n".join([*(f"- choice {n}" for n in range(1, 20)), "the end"])
+    return replace(scene, events=(replace(scene.events[0], text=told), *scene.events[1:]))
+
+
+async def test_an_alert_s_text_scrolls_to_its_end_and_the_next_row_starts_at_its_top() -> None:
+    async with watching(SceneFeed(a_long_alert()), size=(80, 24)) as pilot:
+        await shown(pilot)
+        await pilot.press("4")
+        await until(pilot, lambda: "- choice 8" in screen_text(pilot))
+        assert "the end" not in screen_text(pilot)
+        await pilot.press("pagedown", "pagedown", "pagedown")
+        await shown(pilot)
+        assert "the end" in screen_text(pilot), "a page more than there is does not leave the alert"
+        await pilot.press("j")
+        await until(pilot, lambda: "Active now" in screen_text(pilot))

@@ -124,7 +124,7 @@ def test_signs_say_it_in_words() -> None:
 def test_the_headline_names_who_is_over_by_how_much_and_since_when() -> None:
     found, text = headline(View(firing()))
     assert found.text == "▲ 1 of 3 above"
-    assert text == "chat-a 37.2 vs 24 [21–28] (1.55×), 10% slower since 03:00Z"
+    assert text == "chat-a 37.2 vs 24 [21–28], 10% less output since 03:00Z"
     assert headline(View(healthy()))[1] == "all 3 judged"
     assert "6 of 7 cannot be judged" in headline(View(broken()))[1]
     assert "data 2m50s old" in headline(View(daemon_gone()))[1]

@@ -11,9 +11,8 @@ from monitor.tui.view import NOT_RESTORED, View, active_item, alert_endpoint, ev
 from monitor.tui.words import facts
 from monitor.values import AlertEvent, AlertPhase, AlertState, Delivery
 
-MIN_TEXT = 6
-ABOVE_TEXT = 8
-"""Three headings, and the least rows of history and delivery."""
+MIN_HISTORY, MIN_DELIVERY = 3, 2
+"""Rows that these keep when the selected alert's text wants the screen."""
 
 
 def draw(view: View, width: int, height: int) -> list[Line]:
@@ -24,9 +23,9 @@ def draw(view: View, width: int, height: int) -> list[Line]:
         active = paragraph(_quiet(view), width, role="dim", indent=" ")
     events = [_event(view, event, width) for event in snapshot.events]
     deliveries = [_delivery(view, delivery, width) for delivery in snapshot.deliveries]
-    chosen = _chosen(view, width, max(MIN_TEXT, height - len(active) - ABOVE_TEXT))
+    chosen = _chosen(view, width)
     room = height - len(active) - len(chosen) - 4
-    keep = max(3, room - min(len(deliveries) or 1, max(2, room // 3)))
+    keep = max(MIN_HISTORY, room - min(len(deliveries) or 1, max(MIN_DELIVERY, room // 3)))
     rows = [
         _head("Active now", width),
         *active,
@@ -34,7 +33,7 @@ def draw(view: View, width: int, height: int) -> list[Line]:
         *_window(view, events, keep),
         *([] if events else [line(Span(" Nothing has fired yet.", "dim"))]),
         _head("Delivery", width),
-        *deliveries[: max(2, room - min(len(events), keep))],
+        *deliveries[: max(MIN_DELIVERY, room - min(len(events), keep))],
     ]
     if not deliveries:
         rows += paragraph(
@@ -137,17 +136,15 @@ def told_event(view: View) -> AlertEvent | None:
     return selected_event(view) or next(ours, None)
 
 
-def _chosen(view: View, width: int, height: int) -> list[Line]:
-    """The selected alert's text; what does not fit is said to be there, and `y` copies it."""
+def _chosen(view: View, width: int) -> list[Line]:
+    """The selected alert's whole text; what does not fit is scrolled to."""
     event = told_event(view)
     if event is None:
         return []
     rows: list[Line] = [line(Span("─" * width, "axis"))]
     for part in event.text.splitlines():
         rows += paragraph(part, width, indent=" ")
-    if len(rows) <= height:
-        return rows
-    return [*rows[: height - 1], line(Span(f" … {len(rows) - height + 1} more lines: y copies the text", "dim"))]
+    return rows
 
 
 def copied(view: View) -> str:

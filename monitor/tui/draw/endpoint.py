@@ -67,7 +67,7 @@ def _title(view: View, status: EndpointStatus, width: int) -> Line:
 
 def _why(view: View, status: EndpointStatus, width: int) -> list[Line]:
     crossover = status.crossover
-    rows = paragraph(f"{why(view, status)}. {alert_note(view, status)}", width, indent=" ", limit=2)
+    rows = paragraph(f"{why(view, status)}. {alert_note(view, status)}", width, indent=" ", limit=3)
     version = " ".join(part for part in (status.engine_kind or "", status.version or "") if part) or "engine unknown"
     drafting = {True: "drafting", False: "not drafting", None: "drafting unknown"}[status.drafting]
     arm = f"live arm {arm_text(status)}" + (f" ({status.live_arm_reason})" if status.live_arm_reason else "")
