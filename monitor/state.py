@@ -15,7 +15,7 @@ from monitor.live_arm import LiveArm, find_live_arm
 from monitor.live_window import LiveWindow, live_window
 from monitor.now_values import AsOfNow, LiveMix
 from monitor.values import CrossoverNow, EndpointStatus, StoredCrossover, StoredReading
-from monitor.verdict_now import BY_CLIENTS, contradicted, rule_applies, verdict_of, withdrawal
+from monitor.verdict_now import BY_CLIENTS, contradicted, no_alert, not_swept, rule_applies, verdict_of, withdrawal
 from probes.answer_values import ArmVerdict, Axis, BandPoint, Verdict
 from probes.crossover import speedup_at
 from probes.values import Identity, State
@@ -72,6 +72,8 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
     alerting = applies and speedup is not None and speedup.high < 1 - settings.tolerated_loss_pct / 100
     if alerting and seen_faster(now):
         alerting, applies_reason = False, contradicted(now)
+    if applies and not alerting:
+        applies_reason = applies_reason or no_alert(verdict, speedup, settings.tolerated_loss_pct)
     found = EndpointStatus(
         name=inputs.name,
         pool=inputs.pool,
@@ -189,7 +191,7 @@ def _barrier(
     if inputs.sweep_id is not None:
         return f"sweep {inputs.sweep_id} is loading this endpoint; its traffic is not compared"
     if stored is None:
-        return "no sweep has measured this pool yet"
+        return not_swept(inputs.pool)
     if inputs.fingerprint is None:
         return "the server's version and model are not known yet, so no crossover can be matched to it"
     if inputs.fingerprint != stored.fingerprint:

@@ -100,6 +100,18 @@ def contradicted(now: AsOfNow | None) -> str:
     )
 
 
+def no_alert(verdict: LiveVerdict, speedup: BandPoint | None, tolerated_loss_pct: float) -> str:
+    """Why a loss that the rule judged does not count for an alert; empty where nobody would expect one."""
+    if speedup is None or not (verdict is LiveVerdict.ABOVE or speedup.high < 1):
+        return ""
+    return f"the band reaches {speedup.high:.2f}x, and a loss of {number(tolerated_loss_pct)}% is tolerated"
+
+
+def not_swept(pool: str) -> str:
+    """That there is nothing to compare with, and what to do about it."""
+    return f"no sweep has measured this pool yet: `specwatch sweep {pool} --plan` says what one would do"
+
+
 def rule_applies(
     barrier: str | None,
     speculating: bool,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -19,8 +20,9 @@ from monitor.now_words import break_even_words, changed_words, crossover_words
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.not_restored import not_restored_words, unrestored
 from monitor.service.once import look_once
+from monitor.store.sweeps import pool_sweeps
 from monitor.units import age_text, interval_text, number
-from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict
+from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict, SweepRecord
 from probes.answer_values import BandPoint
 
 
@@ -38,6 +40,7 @@ def once(config_path: Path, as_json: bool) -> None:
     with open_or_exit(loaded, readonly=True) if loaded.store_path.exists() else nullcontext() as store:
         try:
             statuses = secret_or_exit(asyncio.run, look_once(loaded, store))
+            newest = {s.pool: pool_sweeps(store, s.pool, 1) for s in statuses if s.crossover is None} if store else {}
         except Exception as error:
             # Exit 1 means "above": whatever goes wrong here must never be read as that.
             fail(f"Could not look: {type(error).__name__}: {error}")
@@ -50,7 +53,7 @@ def once(config_path: Path, as_json: bool) -> None:
         click.echo(json.dumps(seen, indent=1))
     else:
         for status in statuses:
-            click.echo(status_line(status))
+            click.echo("; ".join((status_line(status), *unmeasured(newest.get(status.pool, ())))))
     verdicts = {s.verdict for s in statuses}
     # What a server in another arm than production's shows says nothing of production: unknown.
     sys.exit(1 if LiveVerdict.ABOVE in verdicts else 2 if left or LiveVerdict.UNKNOWN in verdicts else 0)
@@ -89,6 +92,7 @@ def status_json(status: EndpointStatus) -> dict[str, Any]:
         "verdict": status.verdict.value,
         "verdict_reason": status.verdict_reason,
         "alerting": status.alerting,
+        "alerting_reason": status.alerting_reason,
         "speedup_now": status.speedup_now.ratio if status.speedup_now else None,
         "as_of_now": as_of_now_json(status.as_of_now) if status.as_of_now else None,
         "cost": cost_json(status.cost),
@@ -132,6 +136,15 @@ def as_of_now_json(now: AsOfNow) -> dict[str, Any]:
     }
 
 
+def unmeasured(newest: Sequence[SweepRecord]) -> list[str]:
+    """How a pool's newest sweep ended, where it gave no answer."""
+    return [
+        f"its last sweep ({sweep.id}) gave no answer: {', '.join(t for t in (sweep.outcome, sweep.reason) if t)}"
+        for sweep in newest
+        if sweep.outcome not in ("measured", "running")
+    ]
+
+
 def _point_json(point: BandPoint | None) -> dict[str, float] | None:
     if point is None:
         return None
@@ -159,4 +172,6 @@ def status_line(status: EndpointStatus) -> str:
         parts.append(f"live arm {status.live_arm}")
     if status.verdict_reason:
         parts.append(status.verdict_reason)
+    if not status.alerting and status.verdict is LiveVerdict.ABOVE and status.alerting_reason:
+        parts.append(f"no alert: {status.alerting_reason}")
     return "  ".join(parts[:1]) + "  " + "; ".join(parts[1:])

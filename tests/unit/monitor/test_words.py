@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from monitor.commands.once import status_json, status_line
+from monitor.commands.once import status_json, status_line, unmeasured
 from monitor.service.progress import progress_line
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.units import age_text, interval_text, number
@@ -13,6 +15,7 @@ from monitor.verdict_text import capacity_sentence, crossover_lines
 from probes.answer_values import Capacity, Verdict
 from probes.values import Identity
 from tests.support.readings import NOW_S, crossing, minute, stored
+from tests.support.records import sweep_record
 
 
 @pytest.mark.parametrize(
@@ -78,3 +81,29 @@ def test_once_gives_the_contracts_keys_and_a_line_with_the_verdict_first() -> No
     line = status_line(status)
     assert line.startswith("ABOVE   chat")
     assert "crossover of k3 24.0 [20.0, 29.0], measured 60 min ago" in line
+
+
+def test_once_says_why_a_load_above_raises_no_alert() -> None:
+    status = endpoint_status(
+        EndpointInputs("chat", "chat", None, minute(40.0), Identity(version="0.26.0"), "f" * 12, stored()),
+        LiveSettings(60.0, 20.0, 86400.0, 90.0),
+        NOW_S,
+    )
+    point = status.speedup_now
+    assert point is not None
+    assert f"no alert: the band reaches {point.high:.2f}x, and a loss of 90.0% is tolerated" in status_line(status)
+    assert status_json(status)["alerting_reason"].startswith("the band reaches")
+    tolerant = replace(status, alerting=True, alerting_reason="")
+    assert "no alert" not in status_line(tolerant)
+
+
+def test_once_says_what_to_do_where_nothing_was_swept() -> None:
+    status = endpoint_status(
+        EndpointInputs("chat", "chat-70b", None, minute(40.0), Identity(version="0.26.0"), "f" * 12, None),
+        LiveSettings(60.0, 20.0, 86400.0, 3.0),
+        NOW_S,
+    )
+    assert "no sweep has measured this pool yet: `specwatch sweep chat-70b --plan` says" in status_line(status)
+    aborted = sweep_record(outcome="aborted", reason="foreign traffic on chat")
+    assert unmeasured([aborted]) == [f"its last sweep ({aborted.id}) gave no answer: aborted, foreign traffic on chat"]
+    assert unmeasured([sweep_record(outcome="running")]) == []
