@@ -37,9 +37,12 @@ def crossover_lines(result: Crossover) -> list[str]:
     return lines + [note.text for note in result.notes]
 
 
-def has_verdict(result: Crossover) -> bool:
-    """Whether any arm was measured well enough to be judged, be it as unclear."""
-    return any(arm.verdict is not Verdict.INSUFFICIENT for arm in result.arms.values())
+def no_verdict_because(result: Crossover) -> str | None:
+    """Why no arm can be judged, not even as unclear; None where any can."""
+    if any(arm.verdict is not Verdict.INSUFFICIENT for arm in result.arms.values()):
+        return None
+    whys = [f"{arm.arm}: {arm.reasons[0].text}" for arm in result.arms.values() if arm.reasons]
+    return " ".join(whys) or "No arm could be compared with the baseline."
 
 
 def capacity_sentence(capacity: Capacity) -> str:

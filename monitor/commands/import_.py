@@ -36,7 +36,9 @@ from monitor.store.db import Store
 from monitor.store.imports import AlreadyImported, ImportedSweep, NotImported, forget_imported, insert_imported
 from monitor.store.sweeps import latest_crossover
 from monitor.units import age_text
+from monitor.verdict_text import no_verdict_because
 from monitor.who import who_am_i
+from probes.answer_values import Crossover
 from probes.imports import Imported, answer
 from probes.values import Reason
 
@@ -89,9 +91,12 @@ def import_(
         except NotImportable as error:
             fail(str(error))
         measured = measured_at(imported, time.time())
+        found = answer(imported)
+        if why := no_verdict_because(found):
+            fail(f"These results give no verdict, so nothing was stored. {why}")
         for remark in (*assumed, *remarks(imported, present, measured)):
             click.echo(f"note: {remark}", err=True)
-        sweep = _sweep(imported, endpoint, fingerprint, measured, assumed, live_arm)
+        sweep = _sweep(imported, found, endpoint, fingerprint, measured, assumed, live_arm)
         try:
             sweep_id = insert_imported(store, sweep)
         except AlreadyImported as error:
@@ -146,6 +151,7 @@ def _unused(loaded: Loaded, store: Store, sweep: ImportedSweep, sweep_id: int) -
 
 def _sweep(
     imported: Imported,
+    found: Crossover,
     endpoint: EndpointConfig,
     fingerprint: str,
     measured: Measured,
@@ -158,7 +164,6 @@ def _sweep(
     when = datetime.fromtimestamp(measured.last_s).astimezone()
     told = f"Measured elsewhere with {with_}, last run {when:%Y-%m-%d %H:%M %Z} by {measured.told_by}"
     what = f"{told}; imported by {user}@{host} from {names(imported.files)}."
-    found = answer(imported)
     notes = (
         Reason("imported", what),
         *(Reason("assumed_server", text[0].upper() + text[1:]) for text in assumed),

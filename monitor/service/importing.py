@@ -23,7 +23,7 @@ from probes.answer_values import Axis
 from probes.imports import Imported
 from probes.scrape.identity import identify
 from probes.scrape.scrape import Scraper
-from probes.values import Identity, Reading, State, Target
+from probes.values import EngineKind, Identity, Reading, State, Target
 
 EARLIEST_S = 1_577_836_800.0
 """2020: no server speculated before."""
@@ -44,6 +44,7 @@ class Present:
     engines: int | None
     how: str
     """How that is known, in words."""
+    kind: EngineKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ def present_server(loaded: Loaded, store: Store, endpoint: EndpointConfig) -> Pr
     reading, identity = asyncio.run(_look(endpoint_target(endpoint), loaded.config.scrape))
     now = fingerprint_of(endpoint, identity, reading) if reading.state is State.OK else None
     if now is not None:
-        return Present(now, identity, len(reading.engines) or None, f"as {endpoint.name} answers now")
+        how = f"as {endpoint.name} answers now"
+        return Present(now, identity, len(reading.engines) or None, how, reading.engine_kind)
     known = load_identity(store, endpoint.name)
     if known is None or not known[1]:
         return None
@@ -105,6 +107,9 @@ def contradictions(imported: Imported, present: Present) -> list[str]:
     if ours and others:
         found.append(f"they measured {', '.join(others)}, and it serves {', '.join(sorted(ours))}")
     version = present.identity.version
+    if present.kind is EngineKind.VLLM and imported.sglang_versions:
+        theirs = ", ".join(imported.sglang_versions)
+        return [f"they measured SGLang {theirs}, and it runs vLLM{f' {version}' if version else ''}", *found]
     releases = [release for release in imported.versions if release != version]
     if version is not None and releases:
         found.append(f"they measured release {', '.join(releases)}, and it runs {version}")

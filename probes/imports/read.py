@@ -72,6 +72,7 @@ def read_results(
         engines_assumed=axis is Axis.CONCURRENCY_PER_ENGINE and bool(unsaid),
         models=models,
         versions=tuple(dict.fromkeys(row.version for row in used if row.version)),
+        sglang_versions=tuple(dict.fromkeys(row.version for row in used if row.version and row.tool == SGLANG)),
         measured_s=(min(known_s), max(known_s)) if known_s and None not in ended else None,
     )
 

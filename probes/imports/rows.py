@@ -128,6 +128,8 @@ class Imported:
     """Runs of a whole endpoint were taken for one engine's, since neither a file nor the caller said how many."""
     models: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
+    sglang_versions: tuple[str, ...] = ()
+    """Those of `versions` that SGLang servers told of themselves."""
     measured_s: tuple[float, float] | None = None
     """Unix time of the first and the last run's end, where every file tells it."""
     origin: Origin | None = None

@@ -277,6 +277,20 @@ def test_what_was_measured_here_is_never_forgotten(tmp_path: Path, server: Canne
     assert run("import", table(tmp_path), "--forget", 1, "--config", path).exit_code == 2
 
 
+def test_results_without_any_verdict_are_said_to_be_so_and_never_stored(tmp_path: Path, server: CannedServer) -> None:
+    config(tmp_path, server.url)
+    few = tmp_path / "few.csv"
+    few.write_text("arm,concurrency,output_tok_s\noff,1,100\noff,8,600\nk3,8,700\n")
+    shown = run("crossover", few)
+    assert shown.exit_code == 0
+    assert "these results give no verdict. k3: " in shown.stderr
+    done = stored(tmp_path, few)
+    assert done.exit_code == 2
+    assert "give no verdict, so nothing was stored. k3: " in done.stderr
+    with open_store(tmp_path / "s.db") as store:
+        assert recent_sweeps(store, 5) == []
+
+
 def test_an_unknown_pool_and_files_that_cannot_be_read_store_nothing(tmp_path: Path, server: CannedServer) -> None:
     path = config(tmp_path, server.url)
     wrong = run("import", table(tmp_path), "--config", path, "--pool", "chat-7b")

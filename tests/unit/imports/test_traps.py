@@ -199,6 +199,9 @@ class TestComparability:
     def test_other_models_are_named(self, tmp_path: Path) -> None:
         imported = read(tmp_path, *OFF, *runs("k3", model_id="meta-llama/Llama-3.1-70B-Instruct"))
         assert any("more than one model" in note for note in imported.notes)
+        found = answer(imported)
+        assert found.schedule is None
+        assert "compares models, not speculation" in {note.code: note.text for note in found.notes}["several_models"]
 
     def test_random_prompts_are_named(self, tmp_path: Path) -> None:
         imported = read(tmp_path, *OFF, *runs("k3", dataset_name="random-ids", accept_length=2.4))

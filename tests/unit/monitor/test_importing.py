@@ -11,10 +11,11 @@ import pytest
 from monitor.service.importing import Measured, NotImportable, Present, contradictions, measured_at, must_have, remarks
 from probes.answer_values import Axis
 from probes.imports import Imported, read_results
-from probes.values import Identity, Reason
+from probes.values import EngineKind, Identity, Reason
 
 SERVED = Identity(version="0.26.0", model="llama-8b", model_root="meta-llama/Llama-3.1-8B", models=("llama-8b",))
 PRESENT = Present("f1", SERVED, 1, "as chat answers now")
+SGLANG_FILE = Path(__file__).parents[2] / "data" / "imports" / "sglang" / "pair.jsonl"
 NOW_S = 1_800_000_000.0
 
 
@@ -59,6 +60,13 @@ class TestContradictions:
         other = replace(imported, models=("Qwen3-8B",), versions=("0.27.0",))
         found = contradictions(other, PRESENT)
         assert [text.split(",")[0] for text in found] == ["they measured Qwen3-8B", "they measured release 0.27.0"]
+
+    def test_another_engine_is_named(self) -> None:
+        sglang = read_results([SGLANG_FILE])
+        vllm = replace(PRESENT, kind=EngineKind.VLLM)
+        assert "they measured SGLang 0.5.15, and it runs vLLM 0.26.0" in contradictions(sglang, vllm)
+        same = Identity(version="0.5.15", model="sim/sim-8b", models=("sim-8b",))
+        assert contradictions(sglang, Present("f1", same, 1, "", EngineKind.SGLANG)) == []
 
     def test_one_arm_of_another_model_or_release_is_enough(self, imported: Imported) -> None:
         mixed = replace(imported, models=("llama-8b", "Qwen3-8B"), versions=("0.26.0", "0.27.0"))
