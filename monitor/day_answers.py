@@ -53,24 +53,29 @@ def day_answers(stored: StoredCrossover, stretches: Sequence[Stretch]) -> DayAns
     """`stretches` are oldest first; those that follow from one `AsOfNow` share its curves."""
     swept = Answer(stored, False, curves_of(stored.result.curves))
     made: dict[int, Answer] = {}
-    notes: dict[str, None] = {}
+    notes: dict[str, str] = {}
     for now in (stretch.as_of for stretch in stretches):
         if now is None or id(now) in made:
             continue
-        notes.update(dict.fromkeys(reason.text for reason in now.reasons))
+        if not now.decides or not now.band:
+            # How far an answer moved stands with its stretch; that none could be given is said once of each kind.
+            for reason in now.reasons:
+                notes.setdefault(reason.code, reason.text)
         made[id(now)] = swept
         if now.decides:
             result = moved_result(stored.result, now.arms)
             made[id(now)] = Answer(replace(stored, result=result), True, curves_of(result.curves))
             gone = (arm for arm in stored.result.arms if arm not in now.arms)
-            notes.update(dict.fromkeys(f"{arm}: left out, nothing tells what its acceptance was" for arm in gone))
+            notes.update(
+                {arm: f"{arm}: left out where acceptance had moved, nothing tells its own then" for arm in gone}
+            )
     return DayAnswers(
         swept=swept,
         first_s=tuple(stretch.first_s for stretch in stretches),
         last_s=tuple(stretch.last_s for stretch in stretches),
         own=tuple(made.get(id(stretch.as_of), swept) for stretch in stretches),
         stretches=_judged(stretches),
-        notes=tuple(notes),
+        notes=tuple(notes.values()),
     )
 
 

@@ -126,7 +126,11 @@ def _is_live(day: ArmDay) -> bool:
 
 def _arm(day: ArmDay, account: DayAccount) -> str:
     if day.time_per_token is None:
-        why = "could not have carried the load" if day.overload_s else "not measured at the loads there were"
+        why = (
+            "could not have carried the load"
+            if day.overload_s
+            else "not known: nothing was measured that tells it at these loads"
+        )
         return f"the same arrivals on {day.arm}: {why}"
     return f"the same arrivals on {day.arm}: {day_words(day)}"
 

@@ -18,7 +18,7 @@ NOT_STORED = "no traffic is stored for this time"
 
 
 def report_lines(report: EndpointReport) -> list[str]:
-    """Now, the crossover, the time since, each with what it rests on."""
+    """Now, the time since, the crossover, each with what it rests on; the longest last."""
     stored, status = report.stored, report.status
     lines = [
         f"{status.name} (pool {status.pool}), {utc(report.at_s)}",
@@ -27,13 +27,13 @@ def report_lines(report: EndpointReport) -> list[str]:
     if status.cost is not None and stored is not None and status.live_arm is not None:
         lines += [f"  {line}" for line in cost_lines(status.cost, status.live_arm, stored.result.baseline)]
     lines += alert_lines(report)
+    lines.append(f"since {utc(report.since_s)}:")
+    lines += [f"  {line}" for line in (account_lines(report.account) if report.account else [no_account(report)])]
     moved = moved_line(report)
     lines += [f"crossover as of now: {moved}"] if moved else []
     lines.append(f"crossover{' as swept' if moved else ''}: {measured_line(report)}")
     if stored is not None:
         lines += [f"  {line}" for line in crossover_lines(stored.result)]
-    lines.append(f"since {utc(report.since_s)}:")
-    lines += [f"  {line}" for line in (account_lines(report.account) if report.account else [no_account(report)])]
     return lines
 
 

@@ -122,6 +122,13 @@ def test_every_mean_says_over_what_time_it_is_one(fallen: Path) -> None:
     )
 
 
+def test_how_far_each_answer_moved_is_told_once(fallen: Path) -> None:
+    text = run(fallen).stdout
+    assert "today's traffic" not in text
+    assert "k5: left out where acceptance had moved" in text
+    assert text.index("above the crossover") < text.index("crossover as swept"), "what happened before what was swept"
+
+
 def test_alerts_of_the_time_are_told_with_their_instants(fallen: Path) -> None:
     text = run(fallen).stdout
     when = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
