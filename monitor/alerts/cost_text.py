@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monitor.cost_text import ratio_text, slower_words, span_text
-from monitor.now_values import Cost
+from monitor.now_values import ArmAtRate, Cost
 from monitor.units import number
 from monitor.values import EndpointStatus
 
@@ -43,7 +43,14 @@ def _cost(status: EndpointStatus, cost: Cost) -> list[str]:
     if not cost.saturated and there is not None and there.concurrency is not None and there.time_per_token is not None:
         said.append(
             f"If requests keep arriving as now, {there.arm} would settle at {span_text(there.concurrency)} concurrent, "
-            f"where a token takes {ratio_text(there.time_per_token)} times as long as now: it is faster, so fewer "
-            "requests are in the system at a time, which makes it faster still."
+            f"where a token takes {ratio_text(there.time_per_token)} times as long as now{_why_more(status, there)}."
         )
     return said
+
+
+def _why_more(status: EndpointStatus, there: ArmAtRate) -> str:
+    """The same arm gains more here than at the same concurrency, which reads like a contradiction."""
+    same, rate = status.speedup_now, there.time_per_token
+    if same is None or rate is None or rate.value >= same.ratio:
+        return ""
+    return ": more than at the same concurrency, because a faster server also has fewer requests in it at a time"

@@ -39,7 +39,9 @@ def firing(
 ) -> tuple[str, str]:
     """Title and text of an alert that begins."""
     speedup, load = status.speedup_now, _or_unknown(status.concurrency)
-    loss = f"about {_pct(1 - speedup.ratio)} of the output" if speedup is not None else "an unknown share of the output"
+    loss = "an unknown share"
+    if speedup is not None:
+        loss = f"about {_pct(1 - speedup.ratio)} ({_pct(1 / speedup.ratio - 1)} more time per token)"
     title = f"{who(status.name, status.pool)}: speculation is costing {loss} at {load} concurrent; " + crossover_short(
         status
     )

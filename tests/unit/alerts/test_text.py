@@ -21,7 +21,7 @@ NOW_S = 1_700_000_000.0
 def test_the_title_says_it_all_in_one_line() -> None:
     title, _ = text.firing(a_status(0.88), SETTINGS, NOW_S - 120, NOW_S, a_stored_crossover())
     assert title == (
-        "chat (pool chat-70b): speculation is costing about 12% of the output at 48.0 concurrent; "
+        "chat (pool chat-70b): speculation is costing about 12% (14% more time per token) at 48.0 concurrent; "
         "crossover 24.0 [21.0, 28.0], measured 3 d ago"
     )
 
@@ -42,8 +42,8 @@ def test_the_text_says_what_how_much_and_what_to_do_before_any_detail() -> None:
         "What it costs: Of the 26.0 ms per token (p50 now) about 3.1 [2.3, 3.9] ms are due to it. "
         "Nothing waits, so no output is lost, but capacity is: at this concurrency k1 would make +620 [+410, +840] "
         "tok/s per engine. If requests keep arriving as now, k1 would settle at 33.0 [30.0, ...] concurrent, where a "
-        "token takes 0.69 [0.63, ...] times as long as now: it is faster, so fewer requests are in the system at a "
-        "time, which makes it faster still.",
+        "token takes 0.69 [0.63, ...] times as long as now: more than at the same concurrency, because a faster server "
+        "also has fewer requests in it at a time.",
         "Crossover: 24.0 [21.0, 28.0] concurrent requests per engine; sweep 17 measured it 3 d ago.",
         "Clears: once the slowdown has stayed under 1.0% for 5 min, or when speculation is switched off.",
         "Look: `specwatch watch` (live), `specwatch once` (one line per endpoint).",
@@ -146,6 +146,12 @@ COST = Cost(
         ArmAtRate("k1", Span(33.0, 30.0, None), Span(0.69, 0.63, None)),
     ),
 )
+
+
+def test_a_gain_that_is_no_larger_with_the_same_arrivals_needs_no_explanation() -> None:
+    there = ArmAtRate("k1", Span(46.0, 44.0, 48.0), Span(0.9, 0.85, 0.95))
+    _, body = text.firing(a_status(0.88, cost=replace(COST, at_same_rate=(there,))), SETTINGS, NOW_S, NOW_S, None)
+    assert "a token takes 0.90 [0.85, 0.95] times as long as now.\n" in body
 
 
 def test_lost_output_is_claimed_only_while_requests_wait() -> None:
