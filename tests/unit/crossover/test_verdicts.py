@@ -6,6 +6,7 @@ import pytest
 
 from probes.answer_values import ArmVerdict, Axis, CurvePoint, Verdict
 from probes.crossover import estimate, speedup_at
+from probes.crossover.verdict_words import Words
 
 LADDER = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -184,3 +185,15 @@ def test_the_order_of_points_does_not_matter() -> None:
     both = points("off", 1.0) + points("k3", {1: 1.6, 4: 1.5, 16: 1.2, 64: 0.9})
     forward = estimate(both, baseline="off", axis=Axis.CLIENTS)
     assert estimate(both[::-1], baseline="off", axis=Axis.CLIENTS).arms == forward.arms
+
+
+def test_a_side_that_is_open_is_not_said_to_be_faster_or_slower() -> None:
+    words = Words("k3", "off", 2.0, 48.0)
+    assert words.crosses(20.8, 4.0, 32.0).text == (
+        "k3 is faster than off up to about 20.8 (90% interval 4 to 32) and slower above."
+    )
+    assert words.crosses(20.8, 4.0, None).text.endswith(
+        "4 to open) and reads slower above, a loss not yet beyond the noise."
+    )
+    assert words.crosses(20.8, None, 32.0).text.startswith("k3 reads faster than off up to about 20.8")
+    assert ", a gain not yet beyond the noise, and slower above." in words.crosses(20.8, None, 32.0).text
