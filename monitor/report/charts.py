@@ -113,10 +113,8 @@ def load_chart(report: EndpointReport) -> str:
             low, high = low if low is not None else 0.0, high if high is not None else chart.y.high
             chart.band([(start_s, low, high), (end_s, low, high)], "cross")
     swept = report.status.crossover
-    if edges and swept is not None:
-        moved = len({row[2:] for row in judged}) > 1 or _as_of_now(report.status)
-        words = "shaded: crossover as of each time" if moved else f"crossover {_interval(swept)}"
-        chart.rule(judged[-1][3] or edges[-1], "edge", words, vertical=False)
+    if edges and swept is not None and len({row[2:] for row in judged}) == 1 and not _as_of_now(report.status):
+        chart.rule(edges[-1], "edge", f"crossover {_interval(swept)}", vertical=False)
     for at_s, load, swept_load in _runs(loads, report.hole_s + MINUTE_S):
         chart.line(list(zip(at_s, load, strict=True)), "sweep" if swept_load else "load")
     where = "" if report.not_compared else f" As swept: {_where(swept)}"

@@ -23,6 +23,8 @@ from probes.crossover import speedup_at
 
 NOT_TOLD = "not known: the live acceptance does not tell this arm's"
 
+SHADED = "Shaded: the crossover's interval as of each time. It moves where acceptance or the mix of requests moved."
+
 
 def page(reports: Sequence[EndpointReport], version: str) -> str:
     """All endpoints of one report; `version` is the program's."""
@@ -61,6 +63,8 @@ def _endpoint(report: EndpointReport) -> str:
     if stored is not None:
         parts += _answer(report, stored.result)
     parts += ["<h3>The load since then against the crossover</h3>", load_chart(report)]
+    if report.account is not None and report.account.moved:
+        parts.append(f'<p class="muted">{SHADED}</p>')
     parts += [_list(account_lines(report.account)) if report.account else f"<p>{no_account(report)}</p>"]
     parts += [_days(report)]
     if stored is not None:

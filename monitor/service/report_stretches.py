@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from monitor.acceptance import MAX_NOISE, acceptance_noise
 from monitor.account_values import EngineMinute, Stretch
@@ -15,19 +16,23 @@ from monitor.as_of_now import as_of_now
 from monitor.day_account import shown_at
 from monitor.day_stretches import Bounds, pieces, segments
 from monitor.live_arm import find_live_arm
-from monitor.live_mix import MIX_SPAN_S, live_mix
+from monitor.live_mix import LIFETIMES, MIX_SPAN_S, NEWEST_SPAN_S, SAME_MIX, live_mix, mix_distance, mix_noise
 from monitor.live_window import LiveWindow, live_window
 from monitor.now_values import AsOfNow, LiveMix
 from monitor.store.db import Store
 from monitor.store.readings import live_spans, load_readings
 from monitor.values import StoredCrossover, StoredReading
-from probes.values import State
+from probes.values import Reading, State
 
 SPANS = 200
 """Newest spans of own traffic that are looked at."""
 ALIKE_ACCEPTANCE = 0.03
 ALIKE_LENGTHS = 0.10
 """Relative differences under which two stretches share an answer: those that also pass as the sweep's own."""
+MOST_LOOKS = 720
+"""Pages on which a change of mix is looked for: one every two minutes of a day, fewer in longer times."""
+MIX_MARGIN = 1.5
+"""How far beyond both intervals two mixes must lie: that many looks would find chance changes otherwise."""
 Ends = tuple[StoredReading, StoredReading]
 _Key = tuple[str | None, int | None, int | None, int | None]
 
@@ -51,17 +56,20 @@ def day_stretches(
     since_s: float,
     hole_s: float,
 ) -> list[Stretch]:
-    """Own traffic since then, oldest first, cut where acceptance moved and after a quarter of an hour at the latest.
+    """Own traffic since then, oldest first, cut where acceptance or mix moved and after a quarter of an hour at the
+    latest.
 
     Only of the server that was swept. What a new one is becomes known a little after its start: its end tells. Raises
     StoreError.
     """
     known = (None, stored.fingerprint)
     spans = [span for span in live_spans(store, endpoint, since_s, SPANS) if shown_at(changes, span[1]) in known]
+    look_s = max(NEWEST_SPAN_S, sum(last_s - first_s for first_s, last_s in spans) / MOST_LOOKS)
     held = [
         piece
         for span in reversed(spans)
-        for segment in segments(minutes, span)
+        for alike in segments(minutes, span)
+        for segment in _by_mix(store, endpoint, alike, look_s, hole_s)
         for piece in _pieces(store, endpoint, span, segment, hole_s)
     ]
     answers: dict[_Key, AsOfNow | None] = {}
@@ -71,6 +79,40 @@ def day_stretches(
         if key not in answers:
             answers[key] = _answer(stored, declared, piece)
     return [Stretch(*piece.bounds, answers[_key(piece)]) for piece in held]
+
+
+def _by_mix(store: Store, endpoint: str, alike: Bounds, look_s: float, hole_s: float) -> list[Bounds]:
+    """Parts of a segment in which the mix stayed the same too, told from a page every `look_s`."""
+    first_s, last_s = alike
+    looks = [first_s + n * look_s for n in range(max(1, int((last_s - first_s) / look_s)))]
+    pages = [page for at_s in looks if (page := _page(store, endpoint, at_s, at_s + hole_s)) is not None]
+    tail = _ends(store, endpoint, (looks[-1], last_s), hole_s)
+    if len(pages) < 2 or tail is None:
+        return [alike]
+    pages.append(tail[1].reading)
+    start, edges = pages[0], [first_s]
+    for before, after in pairwise(pages[1:]):
+        if _changed(start, before, after):
+            start = before
+            edges.append(before.at_s)
+    return list(pairwise([*edges, last_s]))
+
+
+def _changed(start: Reading, before: Reading, after: Reading) -> bool:
+    """Whether what finished since `before` was of another mix than what did until then, beyond the noise of both.
+
+    Fewer than LIFETIMES requests for each one inside would be the short ones of what is under way.
+    """
+    old, new = live_mix(start, before), live_mix(before, after)
+    inside = sum((e.running or 0.0) + (e.waiting or 0.0) for e in after.engines)
+    if old is None or new is None or new.requests < LIFETIMES * inside:
+        return False
+    return mix_distance(new.mix, old.mix) > max(SAME_MIX, MIX_MARGIN * (mix_noise(old) + mix_noise(new)))
+
+
+def _page(store: Store, endpoint: str, first_s: float, last_s: float) -> Reading | None:
+    held = load_readings(store, endpoint, first_s, last_s)
+    return next((one.reading for one in held if one.reading.state is State.OK and one.sweep_id is None), None)
 
 
 def _pieces(store: Store, endpoint: str, span: Bounds, segment: Bounds, hole_s: float) -> list[_Piece]:

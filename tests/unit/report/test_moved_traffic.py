@@ -37,9 +37,9 @@ def lengths(mean: float, count: float) -> Histogram:
     return Histogram((4096.0, float("inf")), (count, count), mean * count, count)
 
 
-def traffic(store: Store, now_s: float, fell_s: float, length_s: float) -> None:
-    """Up to now, at LOAD; acceptance fell `fell_s` ago."""
-    drafts, positions, tokens = 1e6, [1e6 * share for share in SWEPT], 3e6
+def traffic(store: Store, now_s: float, fell_s: float, length_s: float, grew_s: float) -> None:
+    """Up to now, at LOAD; acceptance fell `fell_s` ago, and prompts grew to 900 tokens `grew_s` ago."""
+    drafts, positions, tokens, prompts, before = 1e6, [1e6 * share for share in SWEPT], 3e6, 178.0 * 3e6 / 256, 3e6
     for n in range(int(length_s / EVERY_S) + 1):
         at_s = now_s - length_s + n * EVERY_S
         accepted = POOR if at_s > now_s - fell_s else SWEPT
@@ -48,12 +48,14 @@ def traffic(store: Store, now_s: float, fell_s: float, length_s: float) -> None:
             drafts += step
             positions = [old + step * share for old, share in zip(positions, accepted, strict=True)]
             tokens += step * (1 + sum(accepted))
-        done = tokens // 256.0
+        done = tokens / 256.0
+        prompts += (tokens - before) / 256.0 * (900.0 if at_s > now_s - grew_s else 178.0)
+        before = tokens
         one = an_engine(
             tokens=tokens, running=LOAD, waiting=0.0, drafts=drafts, draft_tokens=3 * drafts,
             accepted_tokens=sum(positions), accepted_per_pos=tuple(positions), finished=done, prefix_queries=0.0,
             prefix_hits=0.0,
-            histograms={"generation_tokens": lengths(256.0, done), "prompt_tokens": lengths(178.0, done)},
+            histograms={"generation_tokens": lengths(256.0, done), "prompt_tokens": lengths(prompts / done, done)},
         )  # fmt: skip
         append_readings(store, [a_reading(at_s=at_s, engines=(one,), process_start_s=1.0)], {})
 
@@ -66,7 +68,7 @@ def alert(store: Store, alert_id: str, kind: str, at_s: float, title: str) -> No
     save_transition(store, state, event, [], at_s)
 
 
-def made(folder: Path, fell_s: float, length_s: float = 480.0) -> Path:
+def made(folder: Path, fell_s: float, length_s: float = 480.0, grew_s: float = -1.0) -> Path:
     (folder / "config.toml").write_text(CONFIG, encoding="utf-8")
     held, now_s = stored_h200(), time.time()
     with open_store(load_config(folder / "config.toml").store_path) as store:
@@ -79,7 +81,7 @@ def made(folder: Path, fell_s: float, length_s: float = 480.0) -> Path:
             fingerprint=held.fingerprint, result=held.result, arm_k=held.arm_k,
         )  # fmt: skip
         save_identity(store, "chat", now_s - 2 * DAY_S, Identity(model_root="m"), held.fingerprint)
-        traffic(store, now_s, fell_s, length_s)
+        traffic(store, now_s, fell_s, length_s, grew_s)
         alert(store, "old", "firing", now_s - 3 * DAY_S, "an old one")
         alert(store, "old", "resolved", now_s - 2.5 * DAY_S, "an old one: resolved")
         alert(store, "a", "firing", now_s - 100, "chat: k3 costs 20%")
@@ -159,6 +161,20 @@ def test_the_page_says_one_thing_of_now(fallen: Path, tmp_path: Path) -> None:
     assert re.search(r"k3 crosses at [^<]* as of now</text>", document)
     assert "chat: k3 costs 20%" in document
     assert document.count('class="band cross"') == 2, "the shaded interval is each time's own"
+    assert "rule edge" not in document
+    assert "Shaded: the crossover's interval as of each time" in document
+
+
+def test_prompts_that_grew_are_a_stretch_of_their_own(tmp_path: Path) -> None:
+    (endpoint,) = json.loads(run(made(tmp_path, fell_s=-1.0, length_s=1200.0, grew_s=245.0), "--json").stdout)[
+        "endpoints"
+    ]
+    before, *between, after = endpoint["account"]["stretches"]
+    assert len(between) <= 1, "the two minutes in which they grew hold both"
+    assert (before["moved"], after["moved"]) == (False, True)
+    assert before["mix"]["prompt_tokens"] == pytest.approx(178, rel=0.1)
+    assert after["mix"]["prompt_tokens"] > 800
+    assert after["last_s"] - after["first_s"] == pytest.approx(245, abs=125)
 
 
 def test_a_day_as_swept_has_one_stretch_and_no_second_crossover(tmp_path: Path) -> None:
