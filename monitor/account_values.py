@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from monitor.now_values import AsOfNow, Span
+from monitor.now_values import AsOfNow, LiveMix, Span
 from probes.answer_values import Verdict
 from probes.steptime.values import Mix
 
@@ -89,7 +89,9 @@ class Stretch:
     first_s: float
     last_s: float
     as_of: AsOfNow | None
-    """None where nothing tells; the sweep's own answer counts then."""
+    """None where nothing tells; the sweep's own answer counts then. Stretches that are nearly alike share one."""
+    mix: LiveMix | None = None
+    """Of this very stretch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from monitor.account_values import JudgedStretch, Stretch
 from monitor.moved_curves import moved_result
-from monitor.now_values import AsOfNow
+from monitor.now_values import LiveMix
 from monitor.now_words import crossover_words
 from monitor.values import StoredCrossover
 from probes.crossover.arrival import Curve, curves_of
+from probes.steptime.values import Mix
 
 EDGE_S = 60.0
 """Minutes whose middle lies outside a stretch by up to so much belong to it in part."""
@@ -81,29 +82,39 @@ def day_answers(stored: StoredCrossover, stretches: Sequence[Stretch]) -> DayAns
 
 def _judged(stretches: Sequence[Stretch]) -> tuple[JudgedStretch, ...]:
     """Neighbours that one answer judges are one."""
-    found: list[JudgedStretch] = []
-    before: AsOfNow | None = None
+    runs: list[list[Stretch]] = []
     for stretch in stretches:
-        now = stretch.as_of
-        if found and now is before:
-            found[-1] = replace(found[-1], last_s=stretch.last_s)
-            continue
-        before = now
-        found.append(
-            JudgedStretch(
-                first_s=stretch.first_s,
-                last_s=stretch.last_s,
-                moved=now is not None and now.decides,
-                arm=now.for_arm if now is not None else None,
-                verdict=now.verdict if now is not None else None,
-                crossover=now.value if now is not None else None,
-                low=now.low if now is not None else None,
-                high=now.high if now is not None else None,
-                acceptance_length=now.acceptance_length if now is not None else None,
-                acceptance_measured=now.acceptance_measured if now is not None else None,
-                mix=now.mix.mix if now is not None and now.mix is not None else None,
-                mix_measured=now.mix_measured if now is not None else None,
-                said=crossover_words(now) if now is not None else "",
-            )
-        )
-    return tuple(found)
+        if not runs or stretch.as_of is not runs[-1][-1].as_of:
+            runs.append([])
+        runs[-1].append(stretch)
+    return tuple(_of_run(run) for run in runs)
+
+
+def _of_run(run: Sequence[Stretch]) -> JudgedStretch:
+    now = run[0].as_of
+    return JudgedStretch(
+        first_s=run[0].first_s,
+        last_s=run[-1].last_s,
+        moved=now is not None and now.decides,
+        arm=now.for_arm if now is not None else None,
+        verdict=now.verdict if now is not None else None,
+        crossover=now.value if now is not None else None,
+        low=now.low if now is not None else None,
+        high=now.high if now is not None else None,
+        acceptance_length=now.acceptance_length if now is not None else None,
+        acceptance_measured=now.acceptance_measured if now is not None else None,
+        mix=_mean_mix([stretch.mix for stretch in run if stretch.mix is not None]),
+        mix_measured=now.mix_measured if now is not None else None,
+        said=crossover_words(now) if now is not None else "",
+    )
+
+
+def _mean_mix(mixes: Sequence[LiveMix]) -> Mix | None:
+    """Over all finished requests."""
+    requests = sum(mix.requests for mix in mixes)
+    if not requests:
+        return None
+    return Mix(
+        sum(one.mix.prompt_tokens * one.requests for one in mixes) / requests,
+        sum(one.mix.output_tokens * one.requests for one in mixes) / requests,
+    )

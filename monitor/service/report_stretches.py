@@ -78,7 +78,7 @@ def day_stretches(
         key = _key(piece)
         if key not in answers:
             answers[key] = _answer(stored, declared, piece)
-    return [Stretch(*piece.bounds, answers[_key(piece)]) for piece in held]
+    return [Stretch(*piece.bounds, answers[_key(piece)], piece.mix) for piece in held]
 
 
 def _by_mix(store: Store, endpoint: str, alike: Bounds, look_s: float, hole_s: float) -> list[Bounds]:
