@@ -9,6 +9,7 @@ from monitor.cost_text import ratio_text, slower_words, span_text, speedup_of
 from monitor.now_values import Span
 from monitor.now_words import tokens as mix_tokens
 from monitor.units import age_text, number
+from probes.answer_values import Verdict
 
 MENTIONED = 0.005
 """Reasons for unknown time that took a smaller share are left out."""
@@ -110,9 +111,11 @@ def _stretch(one: JudgedStretch, account: DayAccount) -> str:
     if one.mix is not None:
         swept = f" ({mix_tokens(one.mix_measured)} when swept)" if one.mix_measured is not None else ""
         parts.append(f"mean request {mix_tokens(one.mix)} tokens{swept}")
-    by = f"{one.arm}'s crossover as of then, {one.said}" if one.moved else "the crossover as swept"
+    by = f"judged by {one.arm}'s crossover as of then, {one.said}" if one.moved else "judged by the crossover as swept"
+    if one.moved and one.verdict is Verdict.INSUFFICIENT:
+        by = "not judged, no sweep speaks for such traffic"
     seen = f"{', '.join(parts)}; " if parts else ""
-    return f"{_clock(one.first_s, account)} to {_clock(one.last_s, account)} UTC: {seen}judged by {by}"
+    return f"{_clock(one.first_s, account)} to {_clock(one.last_s, account)} UTC: {seen}{by}"
 
 
 def _clock(at_s: float, account: DayAccount) -> str:

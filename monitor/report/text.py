@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from monitor.compared import compared_in
+from monitor.compared import compared_in, withdrawn
 from monitor.cost_text import cost_lines
 from monitor.now_words import changed_words, crossover_words
 from monitor.report.account_text import account_lines
@@ -99,6 +99,8 @@ def headline(report: EndpointReport) -> str:
         return measured_line(report) if report.stored is None else report.status.verdict_reason or measured_line(report)
     said = _found(found, report.stored.result.axis)
     if moved_line(report):
+        if withdrawn(report.status.as_of_now):
+            said = f"no sweep says whether {found.for_arm} pays with requests like these"
         said = f"As of now {said}; as swept the crossover was {crossover_words(swept)}"
     if report.not_compared:
         return f"{said}; not compared with this endpoint: {report.not_compared}"

@@ -18,7 +18,7 @@ from monitor.live_window import live_window
 from monitor.report.account_text import account_lines
 from monitor.values import StoredCrossover
 from probes.answer_values import Axis, BestRange, CurveSample
-from tests.support.drift import live_minute, stored_h200
+from tests.support.drift import live_minute, live_mix_of, stored_h200
 from tests.support.readings import crossing, stored
 
 RUNGS = (1, 8, 16, 24, 32, 64)
@@ -285,6 +285,20 @@ def test_a_day_as_swept_is_judged_by_the_sweep() -> None:
     assert not moved.moved
     assert replace(moved, stretches=()) == replace(plain, stretches=())
     assert [day.arm for day in moved.arms] == ["off", "k1", "k3", "k5"]
+
+
+def test_traffic_that_no_sweep_speaks_for_is_unknown_only_while_it_lasts() -> None:
+    held = stored_h200()
+    far = as_of_now(held, "k3", "k3", live_window(live_minute(40.0), 0.0), live_mix_of(20_000.0, 16.0))
+    assert far is not None
+    minutes = [a_minute(n, 40.0, drafts=1e4, accepted=1.62e4) for n in range(4)]
+    parts = [Stretch(0.0, 120.0, None), Stretch(120.0, 240.0, far, far.mix)]
+    seen = day_account(minutes, held, "k3", 0.0, 240.0, stretches=parts)
+    assert seen is not None
+    assert (seen.below.seconds, seen.unknown.seconds) == (120.0, 120.0)
+    lines = account_lines(seen)
+    assert any(line.endswith("; not judged, no sweep speaks for such traffic") for line in lines)
+    assert any("00:00 to 00:02 UTC: " in line and "judged by the crossover as swept" in line for line in lines)
 
 
 MINUTE = st.builds(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,15 @@ from click.testing import CliRunner, Result
 
 from monitor.cli import main
 from monitor.config.load import load_config
+from monitor.report.text import headline
+from monitor.service.reporting import endpoint_reports
 from monitor.store.alerts import save_transition
 from monitor.store.db import Store, open_store
 from monitor.store.identities import save_identity
 from monitor.store.readings import append_readings
 from monitor.store.sweeps import begin_sweep, end_sweep
 from monitor.values import AlertEvent, AlertPhase, AlertState
+from probes.answer_values import Verdict
 from probes.values import Histogram, Identity
 from tests.support.drift import SWEPT, stored_h200
 from tests.support.records import a_reading, an_engine
@@ -170,6 +174,18 @@ def test_the_page_says_one_thing_of_now(fallen: Path, tmp_path: Path) -> None:
     assert document.count('class="band cross"') == 2, "the shaded interval is each time's own"
     assert "rule edge" not in document
     assert "Shaded: the crossover's interval as of each time" in document
+
+
+def test_requests_that_no_sweep_speaks_for_are_the_headline(fallen: Path) -> None:
+    loaded, now_s = load_config(fallen / "config.toml"), time.time()
+    with open_store(loaded.store_path, readonly=True) as store:
+        (report,) = endpoint_reports(loaded.config, store, ["chat"], now_s - DAY_S, now_s)
+    now = report.status.as_of_now
+    assert now is not None
+    gone = replace(now, band=(), verdict=Verdict.INSUFFICIENT, value=None, low=None, high=None)
+    assert headline(replace(report, status=replace(report.status, as_of_now=gone))) == (
+        "As of now no sweep says whether k3 pays with requests like these; as swept the crossover was 162 [140, 187]"
+    )
 
 
 def test_prompts_that_grew_are_a_stretch_of_their_own(tmp_path: Path) -> None:
