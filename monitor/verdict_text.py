@@ -30,8 +30,7 @@ def crossover_lines(result: Crossover) -> list[str]:
             lines.append(f"    {capacity_sentence(arm.capacity)}")
     if result.baseline_capacity is not None:
         lines.append(f"{result.baseline}, the baseline: {capacity_sentence(result.baseline_capacity)}")
-    decided = any(arm.verdict not in UNDECIDED for arm in result.arms.values())
-    lines += [best_sentence(best, unit, decided=decided) for best in result.best]
+    lines += best_lines(result, unit)
     if result.schedule is not None:
         lines += schedule_lines(result.schedule)
     return lines + [note.text for note in result.notes]
@@ -43,6 +42,12 @@ def no_verdict_because(result: Crossover) -> str | None:
         return None
     whys = [f"{arm.arm}: {arm.reasons[0].text}" for arm in result.arms.values() if arm.reasons]
     return " ".join(whys) or "No arm could be compared with the baseline."
+
+
+def best_lines(result: Crossover, unit: str) -> list[str]:
+    """Which arm to run at which load."""
+    decided = any(arm.verdict not in UNDECIDED for arm in result.arms.values())
+    return [best_sentence(best, unit, decided=decided) for best in result.best]
 
 
 def capacity_sentence(capacity: Capacity) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from monitor.answer_words import SAID
-from monitor.arms_text import best_sentence
 from monitor.cost_text import cost_lines, ratio_text, span_text
 from monitor.report.account_text import account_lines, percent
 from monitor.report.charts import curve_chart, load_chart, speedup_chart
@@ -17,7 +16,7 @@ from monitor.report.style import STYLE
 from monitor.report.text import alert_lines, headline, measured_line, moved_line, no_account, now_line, utc
 from monitor.report.values import EndpointReport
 from monitor.units import age_text
-from monitor.verdict_text import capacity_sentence, crossover_lines, verdict_sentence
+from monitor.verdict_text import best_lines, capacity_sentence, crossover_lines, verdict_sentence
 from probes.answer_values import ArmVerdict, Axis, Crossover
 from probes.crossover import speedup_at
 
@@ -114,7 +113,7 @@ def _now(verdict: ArmVerdict | None, concurrency: float | None) -> str:
 
 
 def _best(found: Crossover) -> str:
-    lines = [best_sentence(best, _unit(found)) for best in found.best]
+    lines = best_lines(found, _unit(found))
     return "<h3>Which arm at which load, as swept</h3>" + _list(lines) if lines else ""
 
 
