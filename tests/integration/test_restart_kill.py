@@ -156,7 +156,9 @@ async def test_signals_while_it_restores_change_nothing(tmp_path: Path) -> None:
         await site.until_hanging("k3")
         for number in (signal.SIGTERM, signal.SIGTSTP, signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
             sweep.send_signal(number)
-        await until(lambda: (site.folder / "sweep.log").read_text().count("event=signal_ignored") >= 3)
+        # All are pending by now, and are taken together. How many say so is chance: two of one kind are one, and a line
+        # that a signal interrupts in the middle of its writing can be lost.
+        await until(lambda: "event=signal_ignored" in (site.folder / "sweep.log").read_text())
         (site.folder / "go").touch()
         assert await sweep.wait() == 4
         assert (site.arm, site.starts, site.hooks) == ("k3", ["k3"], BOTH)
