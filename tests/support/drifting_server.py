@@ -16,7 +16,6 @@ from monitor.store.alerts import recent_events
 from monitor.store.db import Store
 from monitor.store.identities import save_identity
 from monitor.store.readings import append_readings
-from monitor.store.sweeps import begin_sweep, end_sweep
 from monitor.values import AlertEvent, EndpointStatus
 from probes.answer_values import Axis
 from probes.crossover import cells_to_points, estimate
@@ -29,6 +28,7 @@ from probes.sim.request import Request
 from probes.sim.spec import SimSpec
 from probes.sim.truth import ClosedLoop, throughput_tok_s
 from probes.values import Cell, Identity, Reading
+from tests.support.stored_sweeps import begun, measured
 from tests.support.sweep_cells import cell
 
 START_S = 1_800_000_000.0
@@ -77,30 +77,8 @@ def store_sweep(store: Store, cells: Sequence[Cell], fingerprint: str) -> None:
     """The answer of those cells, as the sweep process leaves it."""
     arm_k = {"off": None, "k3": 3}
     found = estimate(cells_to_points(cells), baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE)
-    sweep = begin_sweep(
-        store,
-        pool="chat",
-        endpoint="chat",
-        started_at_s=START_S - 7200.0,
-        trigger="command",
-        who="ana",
-        pid=1,
-        host="gpu1",
-        baseline="off",
-        live_arm="k3",
-        plan={},
-    )
-    end_sweep(
-        store,
-        sweep,
-        ended_at_s=START_S - 3600.0,
-        outcome="measured",
-        reason="",
-        exit_code=0,
-        fingerprint=fingerprint,
-        result=completed(found, cells, arm_k),
-        arm_k=arm_k,
-    )
+    sweep = begun(store, START_S - 7200.0)
+    measured(store, sweep, START_S - 3600.0, completed(found, cells, arm_k), arm_k, fingerprint=fingerprint)
 
 
 @dataclass

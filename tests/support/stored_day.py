@@ -8,11 +8,11 @@ from pathlib import Path
 from monitor.store.db import Store, open_store
 from monitor.store.identities import save_identity
 from monitor.store.readings import append_readings
-from monitor.store.sweeps import begin_sweep, end_sweep
 from probes.answer_values import Axis, Crossover, CurvePoint
 from probes.crossover import estimate
 from probes.values import Identity, Reading
 from tests.support.records import a_reading, an_engine
+from tests.support.stored_sweeps import begun, measured
 
 DAY_S = 86_400.0
 EVERY_S = 20.0
@@ -87,14 +87,8 @@ def fill(
 
 
 def _sweep(store: Store, at_s: float) -> None:
-    sweep_id = begin_sweep(
-        store, pool="chat-70b", endpoint="chat", started_at_s=at_s - 1800, trigger="schedule", who="ops", pid=1,
-        host="gpu-7", baseline="off", live_arm="k3", plan={},
-    )  # fmt: skip
-    end_sweep(
-        store, sweep_id, ended_at_s=at_s, outcome="measured", reason="", exit_code=0, fingerprint=PRINT,
-        result=answer(), arm_k={"off": None, "k1": 1, "k3": 3},
-    )  # fmt: skip
+    sweep = begun(store, at_s - 1800, pool="chat-70b", trigger="schedule")
+    measured(store, sweep, at_s, answer(), {"off": None, "k1": 1, "k3": 3}, fingerprint=PRINT)
 
 
 def _day(now_s: float, waiting: float, every_s: float) -> list[Reading]:

@@ -11,10 +11,11 @@ import pytest
 from monitor.service.live_shape import LiveTraffic, live_traffic, settled_traffic
 from monitor.store.db import Store, open_store
 from monitor.store.readings import append_readings
-from monitor.store.sweeps import begin_sweep, end_sweep
+from monitor.store.sweeps import end_sweep
 from probes.load.shape import LengthShape
 from probes.values import EngineReading, Histogram, Reading
 from tests.support.readings import engine, reading
+from tests.support.stored_sweeps import begun
 
 EDGES = (10.0, 100.0, 1000.0, float("inf"))
 NOW_S = 1_000_000.0
@@ -123,19 +124,7 @@ def test_a_sweep_that_nobody_watched_is_left_out_too(store: Store) -> None:
 
 
 def sweep(store: Store, start_s: float, end_s: float) -> None:
-    sweep_id = begin_sweep(
-        store,
-        pool="chat",
-        endpoint="chat",
-        started_at_s=start_s,
-        trigger="command",
-        who="me",
-        pid=1,
-        host="h",
-        baseline="off",
-        live_arm=None,
-        plan={},
-    )
+    sweep_id = begun(store, start_s, live_arm=None)
     end_sweep(
         store,
         sweep_id,

@@ -10,13 +10,14 @@ import pytest
 
 from monitor.service.refit import OTHER_MIXES, mix_of, refitted
 from monitor.store.db import Store, open_store
-from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
+from monitor.store.sweeps import add_cell
 from probes.answer_values import Crossover, Verdict
 from probes.steptime.adjust import adjusted
 from probes.steptime.values import Mix
 from probes.values import Reason
 from tests.support.drift import ARM_K, SWEPT_MIX, cells_with, h200
 from tests.support.measured_cells import h200_cells
+from tests.support.stored_sweeps import begun, measured
 
 LONG = Mix(1024.0, 128.0)
 
@@ -29,33 +30,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def swept(store: Store, mix: Mix, at_s: float, *, fingerprint: str = "f1", pool: str = "chat") -> None:
     """An earlier sweep with requests of `mix`."""
-    sweep = begin_sweep(
-        store,
-        pool=pool,
-        endpoint="chat",
-        started_at_s=at_s,
-        trigger="command",
-        who="ana",
-        pid=1,
-        host="gpu1",
-        baseline="off",
-        live_arm=None,
-        plan={},
-    )
+    sweep = begun(store, at_s, pool=pool, live_arm=None)
     with store.write():
         for cell in cells_with(mix):
             add_cell(store, sweep, cell)
-    end_sweep(
-        store,
-        sweep,
-        ended_at_s=at_s + 60.0,
-        outcome="measured",
-        reason="",
-        exit_code=0,
-        fingerprint=fingerprint,
-        result=h200(),
-        arm_k=ARM_K,
-    )
+    measured(store, sweep, at_s + 60.0, h200(), ARM_K, fingerprint=fingerprint)
 
 
 def refit(store: Store) -> Crossover:

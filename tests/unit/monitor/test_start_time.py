@@ -10,10 +10,11 @@ from click.testing import CliRunner
 from monitor.cli import main
 from monitor.service.start_time import last_start_s, starts_between_s
 from monitor.store.db import Store, open_store
-from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
+from monitor.store.sweeps import add_cell, end_sweep
 from probes.values import Cell
 from tests.support.configs import edited, restartable, write
 from tests.support.records import a_cell
+from tests.support.stored_sweeps import begun
 
 
 def cells(*starts: tuple[int | None, float]) -> list[Cell]:
@@ -22,19 +23,7 @@ def cells(*starts: tuple[int | None, float]) -> list[Cell]:
 
 
 def store_sweep(store: Store, pool: str, measured: list[Cell]) -> None:
-    sweep = begin_sweep(
-        store,
-        pool=pool,
-        endpoint=pool,
-        started_at_s=measured[0].started_at_s,
-        trigger="command",
-        who="me",
-        pid=1,
-        host="here",
-        baseline="off",
-        live_arm="k3",
-        plan={"warmup_s": 20.0},
-    )
+    sweep = begun(store, measured[0].started_at_s, pool=pool, endpoint=pool, plan={"warmup_s": 20.0})
     for cell in measured:
         add_cell(store, sweep, cell)
     end_sweep(

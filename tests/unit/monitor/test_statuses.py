@@ -11,11 +11,11 @@ from monitor.now_values import LiveMix
 from monitor.service.statuses import MemoryReadings, Readings, StoredReadings, all_statuses
 from monitor.store.db import Store, open_store
 from monitor.store.readings import append_readings
-from monitor.store.sweeps import begin_sweep, end_sweep
 from probes.values import Identity, Reading
 from tests.support.configs import sound
 from tests.support.drift import ARM_K, h200
 from tests.support.readings import NOW_S
+from tests.support.stored_sweeps import begun, measured
 from tests.unit.monitor.test_live_mix import page
 
 SETTLED_S = 60.0
@@ -43,31 +43,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def swept(store: Store, ended_at_s: float) -> int:
-    sweep = begin_sweep(
-        store,
-        pool="chat",
-        endpoint="chat",
-        started_at_s=ended_at_s - 120.0,
-        trigger="command",
-        who="ana",
-        pid=1,
-        host="gpu1",
-        baseline="off",
-        live_arm="k3",
-        plan={},
-    )
-    end_sweep(
-        store,
-        sweep,
-        ended_at_s=ended_at_s,
-        outcome="measured",
-        reason="",
-        exit_code=0,
-        fingerprint="f1",
-        result=h200(),
-        arm_k=ARM_K,
-    )
-    return sweep
+    sweep = begun(store, ended_at_s - 120.0)
+    return measured(store, sweep, ended_at_s, h200(), ARM_K)
 
 
 def pages(ended_at_s: float) -> list[Reading]:

@@ -23,9 +23,10 @@ from monitor.service.sweep_plan import plan_for
 from monitor.service.sweep_run import Caller, run_stored_sweep
 from monitor.store.db import Store, open_store
 from monitor.store.intents import add_intent, pending
-from monitor.store.sweeps import begin_sweep, end_sweep, get_sweep, recent_sweeps, set_progress
+from monitor.store.sweeps import end_sweep, get_sweep, recent_sweeps, set_progress
 from monitor.values import SweepProgress
 from tests.support.plans import plan as a_plan
+from tests.support.stored_sweeps import begun
 
 CONFIG = """\
 [[endpoint]]
@@ -56,19 +57,7 @@ def loaded(tmp_path: Path) -> Loaded:
 
 
 def begin(store: Store, pool: str = "chat-8b", started_at_s: float = 100.0, phase: str = "cells") -> int:
-    sweep_id = begin_sweep(
-        store,
-        pool=pool,
-        endpoint="chat",
-        started_at_s=started_at_s,
-        trigger="command",
-        who="me",
-        pid=1,
-        host="here",
-        baseline="off",
-        live_arm="k3",
-        plan={},
-    )
+    sweep_id = begun(store, started_at_s, pool=pool)
     set_progress(store, sweep_id, SweepProgress(phase, 0, 4, None, None, None, None))
     return sweep_id
 

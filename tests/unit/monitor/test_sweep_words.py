@@ -18,7 +18,7 @@ from monitor.config.load import load_config
 from monitor.config.model import EndpointConfig, ProbeConfig
 from monitor.service.sweep_plan import plan_for
 from monitor.store.db import open_store
-from monitor.store.sweeps import add_cell, begin_sweep, end_sweep
+from monitor.store.sweeps import add_cell, end_sweep
 from probes.load.prompts import Prompt
 from probes.load.shape import LengthShape
 from probes.sweep.plan import LoadSpec, StreamRate, cell_order, loaded_s
@@ -27,6 +27,7 @@ from tests.support.canned_server import canned_server, vllm_routes
 from tests.support.configs import SOUND, edited, restartable, write
 from tests.support.plans import plan
 from tests.support.records import a_cell
+from tests.support.stored_sweeps import begun
 
 PROMPTS = [Prompt(text="x" * 420)]
 
@@ -193,19 +194,7 @@ def break_off(path: Path, cells: int, *, ended_at_s: float) -> None:
     loaded = load_config(path)
     with open_store(loaded.store_path) as store:
         planned = plan_for(loaded, "chat", (), store)
-        sweep = begin_sweep(
-            store,
-            pool="chat",
-            endpoint="chat",
-            started_at_s=ended_at_s - 600,
-            trigger="command",
-            who="me",
-            pid=1,
-            host="here",
-            baseline="off",
-            live_arm="k3",
-            plan={"signature": signature(planned)},
-        )
+        sweep = begun(store, ended_at_s - 600, plan={"signature": signature(planned)})
         for slot in cell_order(planned)[:cells]:
             fields = {"rung": slot.rung, "repeat": slot.repeat, "started_at_s": ended_at_s - 600}
             add_cell(store, sweep, a_cell(slot.arm, slot.order, **fields))

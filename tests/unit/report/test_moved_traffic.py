@@ -19,13 +19,13 @@ from monitor.store.alerts import save_transition
 from monitor.store.db import Store, open_store
 from monitor.store.identities import save_identity
 from monitor.store.readings import append_readings
-from monitor.store.sweeps import begin_sweep, end_sweep
 from monitor.values import AlertEvent, AlertPhase, AlertState
 from probes.answer_values import Verdict
 from probes.values import Histogram, Identity
 from tests.support.drift import SWEPT, stored_h200
 from tests.support.records import a_reading, an_engine
 from tests.support.stored_day import CONFIG, DAY_S
+from tests.support.stored_sweeps import begun, measured
 
 POOR = (0.40, 0.20, 0.10)
 """Acceptance length 1.70 against the sweep's 2.62: k3, which crossed at 162, crosses under 60."""
@@ -76,14 +76,8 @@ def made(folder: Path, fell_s: float, length_s: float = 480.0, grew_s: float = -
     (folder / "config.toml").write_text(CONFIG, encoding="utf-8")
     held, now_s = stored_h200(), time.time()
     with open_store(load_config(folder / "config.toml").store_path) as store:
-        sweep_id = begin_sweep(
-            store, pool="chat-70b", endpoint="chat", started_at_s=now_s - 3 * DAY_S, trigger="schedule", who="ops",
-            pid=1, host="gpu-7", baseline="off", live_arm="k3", plan={},
-        )  # fmt: skip
-        end_sweep(
-            store, sweep_id, ended_at_s=now_s - 2 * DAY_S, outcome="measured", reason="", exit_code=0,
-            fingerprint=held.fingerprint, result=held.result, arm_k=held.arm_k,
-        )  # fmt: skip
+        sweep = begun(store, now_s - 3 * DAY_S, pool="chat-70b", trigger="schedule")
+        measured(store, sweep, now_s - 2 * DAY_S, held.result, held.arm_k, fingerprint=held.fingerprint)
         save_identity(store, "chat", now_s - 2 * DAY_S, Identity(model_root="m"), held.fingerprint)
         traffic(store, now_s, fell_s, length_s, grew_s)
         alert(store, "old", "firing", now_s - 3 * DAY_S, "an old one")

@@ -21,11 +21,11 @@ from monitor.service.reporting import endpoint_reports
 from monitor.store.db import open_store
 from monitor.store.identities import save_identity
 from monitor.store.readings import append_readings
-from monitor.store.sweeps import begin_sweep, end_sweep
 from probes.values import Identity, Reason
 from tests.support.drift import SWEPT, stored_h200
 from tests.support.records import a_failed_reading, a_reading, an_engine
 from tests.support.stored_day import CONFIG, DAY_S, fill
+from tests.support.stored_sweeps import begun, measured
 
 
 @pytest.fixture(scope="module")
@@ -256,14 +256,8 @@ def test_traffic_of_another_server_does_not_move_the_answer_for_this_one(tmp_pat
     now_s = time.time()
     held = stored_h200()
     with open_store(loaded.store_path) as store:
-        sweep_id = begin_sweep(
-            store, pool="chat-70b", endpoint="chat", started_at_s=now_s - 3 * DAY_S, trigger="schedule", who="ops",
-            pid=1, host="gpu-7", baseline="off", live_arm="k3", plan={},
-        )  # fmt: skip
-        end_sweep(
-            store, sweep_id, ended_at_s=now_s - 2 * DAY_S, outcome="measured", reason="", exit_code=0,
-            fingerprint=held.fingerprint, result=held.result, arm_k=held.arm_k,
-        )  # fmt: skip
+        sweep = begun(store, now_s - 3 * DAY_S, pool="chat-70b", trigger="schedule")
+        measured(store, sweep, now_s - 2 * DAY_S, held.result, held.arm_k, fingerprint=held.fingerprint)
         servers = (("dead", (20, 6), 1.0, (0.3, 0.1, 0.05)), (held.fingerprint, (6, 0), 2.0, SWEPT))
         for fingerprint, hours, start_s, accepted in servers:
             save_identity(store, "chat", now_s - 3600 * hours[0] + 10, Identity(model_root="m"), fingerprint)

@@ -9,8 +9,6 @@ import pytest
 from monitor.store.db import Store
 from monitor.store.imports import AlreadyImported, insert_imported
 from monitor.store.sweeps import (
-    begin_sweep,
-    end_sweep,
     get_sweep,
     latest_crossover,
     load_cells,
@@ -21,6 +19,7 @@ from monitor.store.sweeps import (
 from probes.values import Reason
 from tests.support.imported_sweeps import imported
 from tests.support.records import a_crossover
+from tests.support.stored_sweeps import begun, measured
 
 
 def test_it_is_the_pool_s_answer_with_its_age_and_its_cells(store: Store) -> None:
@@ -44,24 +43,14 @@ def test_screens_list_it_and_decisions_about_servers_do_not(store: Store) -> Non
 
 
 def test_how_fast_servers_were_is_asked_of_sweeps_that_ran_here(store: Store) -> None:
-    own = begin_sweep(
-        store, pool="chat-70b", endpoint="chat", started_at_s=10.0, trigger="command", who="ana", pid=1, host="gpu1",
-        baseline="off", live_arm="k3", plan={},
-    )  # fmt: skip
-    end_sweep(
-        store, own, ended_at_s=50.0, outcome="measured", reason="", exit_code=0, fingerprint="f1",
-        result=a_crossover(), arm_k={},
-    )  # fmt: skip
+    own = measured(store, begun(store, 10.0, pool="chat-70b"), 50.0, a_crossover(), {})
     imported_id = insert_imported(store, imported())
     newest = [latest_crossover(store, "chat-70b", "f1", ran_here=here) for here in (False, True)]
     assert [found.sweep_id for found in newest if found is not None] == [imported_id, own]
 
 
 def test_it_does_not_get_in_the_way_of_a_running_sweep(store: Store) -> None:
-    running = begin_sweep(
-        store, pool="chat-70b", endpoint="chat", started_at_s=1000.0, trigger="command", who="ana", pid=1, host="gpu1",
-        baseline="off", live_arm="k3", plan={},
-    )  # fmt: skip
+    running = begun(store, 1000.0, pool="chat-70b")
     insert_imported(store, imported())
     assert [sweep.id for sweep in sweeps_since(store, 0.0)] == [running]
 
