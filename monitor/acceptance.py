@@ -6,6 +6,7 @@ import math
 
 from monitor.live_mix import LENGTH_SPREAD
 from monitor.live_window import LiveWindow
+from probes.crossover.noise import Z_BAND
 
 SAME_ACCEPTANCE = 0.03
 """Difference up to which live and swept acceptance are one: it moves a speedup by at most as much, and two runs of one
@@ -15,7 +16,6 @@ REQUEST_SPREAD = 0.25
 long requests are what they happen to be, however many steps they take."""
 MAX_NOISE = 0.10
 """A live window that leaves acceptance less sure than this (90%) does not tell whether it moved."""
-Z_90 = 1.645
 WHOLE_K = 0.05
 """An arm whose drafts per step are further from a whole number than this runs no single K."""
 
@@ -32,7 +32,7 @@ def acceptance_noise(window: LiveWindow) -> float | None:
     accepted = min(max(length - 1.0, 0.0), k)
     steps = math.sqrt(accepted * (k - accepted) / window.drafts) / length
     between = REQUEST_SPREAD * math.sqrt((1.0 + LENGTH_SPREAD**2) / window.requests)
-    return Z_90 * math.hypot(steps, between)
+    return Z_BAND * math.hypot(steps, between)
 
 
 def acceptance_moved(window: LiveWindow, measured: float | None) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from monitor.now_values import AsOfNow
-from monitor.values import CrossoverNow, EndpointStatus
+from monitor.values import CrossoverNow, EndpointStatus, StoredCrossover
+from probes.answer_values import ArmVerdict
 
 
 def compared(crossover: CrossoverNow | None, now: AsOfNow | None) -> CrossoverNow | None:
@@ -18,6 +20,16 @@ def compared(crossover: CrossoverNow | None, now: AsOfNow | None) -> CrossoverNo
 def compared_in(status: EndpointStatus) -> CrossoverNow | None:
     """The crossover that an endpoint's verdict goes by."""
     return compared(status.crossover, status.as_of_now)
+
+
+def moved_in(status: EndpointStatus) -> bool:
+    """Whether an endpoint's verdict goes by the crossover as of now."""
+    return status.as_of_now is not None and status.as_of_now.decides
+
+
+def arms_compared(stored: StoredCrossover, now: AsOfNow | None) -> Mapping[str, ArmVerdict]:
+    """Every speculative arm's answer of the kind that the verdict goes by; as of now some may be left out."""
+    return now.arms if now is not None and now.decides else stored.result.arms
 
 
 def withdrawn(now: AsOfNow | None) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from monitor.compared import moved_in
 from monitor.moved_curves import moved_result
 from monitor.now_values import ArmAtRate, Cost, Span
 from monitor.values import EndpointStatus, StoredCrossover, StoredReading
@@ -116,7 +117,7 @@ def _lead(arm: str, live: str, curve: Curve, own: Curve, baseline: str, at: Band
 
 def _named(status: EndpointStatus, stored: StoredCrossover, concurrency: float) -> str | None:
     """The arm that the sweep names best there; its ranges do not hold for an answer as of now."""
-    if status.as_of_now is not None and status.as_of_now.decides:
+    if moved_in(status):
         return None
     return next((b.arm for b in stored.result.best if b.start <= concurrency <= b.end), None)
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 
 from monitor.now_values import LiveMix
+from probes.crossover.noise import Z_BAND
 from probes.scrape.quantiles import gained
 from probes.scrape.rates import restarted
 from probes.steptime.values import Mix
@@ -28,7 +29,6 @@ LENGTH_SPREAD = 1.0
 is believed: the longest requests, which make it, may not have come yet."""
 SAME_MIX = 0.10
 """Means closer than this are one mix; sweeps, which take their lengths from live traffic, use the same share."""
-Z_90 = 1.645
 
 
 def live_mix(before: Reading, after: Reading) -> LiveMix | None:
@@ -69,13 +69,13 @@ def newest_mix(before: Reading, lately: Reading, after: Reading) -> LiveMix | No
 def _unended(ended: float, page: Reading) -> float:
     """How far (natural log) a mean length may read low where a burst began with the minutes: who is still inside would
     have ended with them, and is twice as long as the others where lengths spread by LENGTH_SPREAD."""
-    share = _inside(page) / ended
+    share = inside(page) / ended
     return -math.log(1.0 - share) if share < 1.0 else math.inf
 
 
 def mix_noise(mix: LiveMix) -> float:
     """Half width of the 90% interval of the live mean lengths, as a difference of logarithms."""
-    return Z_90 * mix.spread / math.sqrt(mix.requests)
+    return Z_BAND * mix.spread / math.sqrt(mix.requests)
 
 
 def length_spread(lengths: Histogram) -> float:
@@ -116,10 +116,11 @@ def _pairs(before: Reading, after: Reading) -> Iterator[tuple[EngineReading, Eng
 
 def _just_started(page: Reading) -> bool:
     finished = sum(e.histograms["generation_tokens"].count for e in page.engines if "generation_tokens" in e.histograms)
-    return finished < LIFETIMES * _inside(page)
+    return finished < LIFETIMES * inside(page)
 
 
-def _inside(page: Reading) -> float:
+def inside(page: Reading) -> float:
+    """Requests in the system when the page was written, all engines together."""
     return sum((e.running or 0.0) + (e.waiting or 0.0) for e in page.engines)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from monitor.live_window import LiveWindow
 from probes.answer_values import Axis, BandPoint, Crossover, CurveSample
 from probes.crossover.estimate import curve_at
-from probes.crossover.noise import COMMON_SIGMA
+from probes.crossover.noise import COMMON_SIGMA, Z_BAND
 from probes.steptime.shift import output_shift
 from probes.steptime.values import Mix
 
@@ -21,7 +21,6 @@ GAUGE_LOW = 0.20
 """How far below the truth a polled mean of running + waiting may read."""
 MAX_LOAD_ERROR = 0.10
 """A mean load less sure than this (standard error over mean) belongs to no one point of a curve."""
-Z_90 = 1.645
 
 
 def observed_speedup(found: Crossover, window: LiveWindow, mix: Mix | None) -> BandPoint | None:
@@ -43,8 +42,8 @@ def observed_speedup(found: Crossover, window: LiveWindow, mix: Mix | None) -> B
     here = curve_at(moved, x)
     if here is None:
         return None
-    most, least = _reach(moved, x * (1 + Z_90 * error) / (1 - GAUGE_LOW)), _reach(moved, x * (1 - Z_90 * error))
-    runs = math.exp(Z_90 * COMMON_SIGMA)
+    most, least = _reach(moved, x * (1 + Z_BAND * error) / (1 - GAUGE_LOW)), _reach(moved, x * (1 - Z_BAND * error))
+    runs = math.exp(Z_BAND * COMMON_SIGMA)
     made = engine.output_tok_s
     return BandPoint(x, made / here.tok_s, made / (most.high * runs), made / least.low * runs)
 
@@ -61,8 +60,8 @@ def _moved(found: Crossover, curve: tuple[CurveSample, ...], mix: Mix | None) ->
         CurveSample(
             s.concurrency,
             s.tok_s * math.exp(v),
-            s.tok_s * math.exp(v - math.hypot(math.log(s.tok_s / s.low), Z_90 * e)),
-            s.tok_s * math.exp(v + math.hypot(math.log(s.high / s.tok_s), Z_90 * e)),
+            s.tok_s * math.exp(v - math.hypot(math.log(s.tok_s / s.low), Z_BAND * e)),
+            s.tok_s * math.exp(v + math.hypot(math.log(s.high / s.tok_s), Z_BAND * e)),
         )
         for s, v, e in zip(curve, value, sd, strict=True)
     ]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from monitor.as_of_now import as_of_now
-from monitor.compared import compared, seen_faster
+from monitor.compared import arms_compared, compared, seen_faster
 from monitor.cost import with_cost
 from monitor.live_arm import LiveArm, find_live_arm
 from monitor.live_window import LiveWindow, live_window
@@ -222,5 +222,4 @@ def _headroom(crossover: CrossoverNow | None, concurrency: float | None) -> floa
 def _speedup(stored: StoredCrossover | None, arm: str, window: LiveWindow, now: AsOfNow | None) -> BandPoint | None:
     if stored is None or window.concurrency is None or window.concurrency <= 0:
         return None
-    arms = now.arms if now is not None and now.decides else stored.result.arms
-    return speedup_at(arms[arm], window.concurrency)
+    return speedup_at(arms_compared(stored, now)[arm], window.concurrency)

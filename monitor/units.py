@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from probes.answer_values import BandPoint
+
 
 def number(value: float) -> str:
     """Three significant figures at most, no exponent."""
@@ -27,3 +29,8 @@ def interval_text(value: float | None, low: float | None, high: float | None) ->
     if low is None and high is None:
         return middle
     return f"{middle} [{number(low) if low is not None else '...'}, {number(high) if high is not None else '...'}]"
+
+
+def band_text(point: BandPoint) -> str:
+    """`1.02x [0.97, 1.07]`: a ratio with its 90% interval."""
+    return f"{point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]"

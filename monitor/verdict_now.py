@@ -8,7 +8,7 @@ from __future__ import annotations
 from monitor.compared import withdrawn
 from monitor.live_window import LiveWindow
 from monitor.now_values import AsOfNow
-from monitor.units import number
+from monitor.units import band_text, number
 from monitor.values import CrossoverNow, LiveVerdict
 from probes.answer_values import ArmVerdict, BandPoint, Verdict
 from probes.crossover import speedup_at
@@ -93,10 +93,9 @@ def contradicted(now: AsOfNow | None) -> str:
     """Why a band under the tolerated loss does not count."""
     if now is None or now.observed is None:
         return ""
-    seen = now.observed
     return (
-        f"the live output is {seen.ratio:.2f}x [{seen.low:.2f}, {seen.high:.2f}] of what the baseline would make at "
-        "this load, which contradicts the sweep: sweep again"
+        f"the live output is {band_text(now.observed)} of what the baseline would make at this load, which contradicts "
+        "the sweep: sweep again"
     )
 
 

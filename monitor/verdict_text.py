@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monitor.answer_words import SAID
 from monitor.arms_text import best_sentence, latency_sentence, reason_lines, schedule_lines, sides
-from monitor.units import interval_text, number
+from monitor.units import band_text, interval_text, number
 from probes.answer_values import ArmVerdict, Axis, Capacity, Crossover, Verdict
 from probes.crossover.capacity import TOP_OF_LADDER
 
@@ -13,14 +13,12 @@ UNDECIDED = (Verdict.UNCLEAR, Verdict.INSUFFICIENT)
 
 def crossover_lines(result: Crossover) -> list[str]:
     """One paragraph per arm, verdict first; then which arm is best where, and the schedule that this implies."""
-    unit = "concurrent per engine" if result.axis is Axis.CONCURRENCY_PER_ENGINE else "clients"
+    unit = unit_of(result)
     lines: list[str] = []
     for arm in result.arms.values():
         lines.append(f"{arm.arm} against {result.baseline}: {verdict_sentence(arm, unit)}")
         lines += reason_lines([reason for reason in arm.reasons if reason.code not in SAID])
-        lines += [
-            f"    at {number(p.concurrency):>6} {unit}: {p.ratio:.2f}x [{p.low:.2f}, {p.high:.2f}]" for p in arm.speedup
-        ]
+        lines += [f"    at {number(p.concurrency):>6} {unit}: {band_text(p)}" for p in arm.speedup]
         lines += [
             f"    {latency_sentence(metric, arms[arm.arm])}"
             for metric, arms in result.latency.items()
@@ -30,7 +28,7 @@ def crossover_lines(result: Crossover) -> list[str]:
             lines.append(f"    {capacity_sentence(arm.capacity)}")
     if result.baseline_capacity is not None:
         lines.append(f"{result.baseline}, the baseline: {capacity_sentence(result.baseline_capacity)}")
-    lines += best_lines(result, unit)
+    lines += best_lines(result)
     if result.schedule is not None:
         lines += schedule_lines(result.schedule)
     return lines + [note.text for note in result.notes]
@@ -44,10 +42,15 @@ def no_verdict_because(result: Crossover) -> str | None:
     return " ".join(whys) or "No arm could be compared with the baseline."
 
 
-def best_lines(result: Crossover, unit: str) -> list[str]:
+def unit_of(result: Crossover) -> str:
+    """What a result's concurrency counts."""
+    return "concurrent per engine" if result.axis is Axis.CONCURRENCY_PER_ENGINE else "clients"
+
+
+def best_lines(result: Crossover) -> list[str]:
     """Which arm to run at which load."""
     decided = any(arm.verdict not in UNDECIDED for arm in result.arms.values())
-    return [best_sentence(best, unit, decided=decided) for best in result.best]
+    return [best_sentence(best, unit_of(result), decided=decided) for best in result.best]
 
 
 def capacity_sentence(capacity: Capacity) -> str:

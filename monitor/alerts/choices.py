@@ -6,17 +6,17 @@ by a smaller K that beats the baseline by nothing.
 
 from __future__ import annotations
 
-from monitor.compared import compared_in
+from monitor.acceptance import SAME_ACCEPTANCE
+from monitor.compared import arms_compared, compared_in, moved_in
 from monitor.live_mix import mix_moved
 from monitor.now_values import AsOfNow
 from monitor.now_words import tokens
-from monitor.units import number
+from monitor.units import band_text, number
 from monitor.values import EndpointStatus, StoredCrossover
-from probes.answer_values import ArmVerdict, BandPoint, Verdict
+from probes.answer_values import BandPoint, Verdict
 from probes.crossover import speedup_at
+from probes.steptime.fit import NO_STEP_MODEL
 
-ACCEPTANCE_CHANGE = 0.03
-"""Share of the sweep's acceptance length under which a change is not worth a search (docs/alerts.md, as of now)."""
 LEVEL = 0.02
 """An arm whose middle is this close to 1 is level with the baseline; it is the margin of a sweep's own verdicts."""
 
@@ -37,12 +37,6 @@ def choices(status: EndpointStatus, measured: StoredCrossover | None) -> list[st
     )
     found.append("leave it, if neither latency nor capacity is a concern now: nothing is broken")
     return found
-
-
-def arms_now(status: EndpointStatus, measured: StoredCrossover) -> dict[str, ArmVerdict]:
-    """Every speculative arm's answer that the verdict's kind of crossover has: as of now where that decides."""
-    now = status.as_of_now
-    return dict(now.arms if now is not None and now.decides else measured.result.arms)
 
 
 def best_alternative(status: EndpointStatus, measured: StoredCrossover | None) -> tuple[str, BandPoint] | None:
@@ -69,7 +63,7 @@ def best_alternative(status: EndpointStatus, measured: StoredCrossover | None) -
 
 def _points(status: EndpointStatus, measured: StoredCrossover) -> dict[str, BandPoint | None]:
     """Every arm's speedup here but those of the live arm and the baseline; None where it is not known."""
-    arms, load = arms_now(status, measured), status.concurrency
+    arms, load = arms_compared(measured, status.as_of_now), status.concurrency
     others = measured.result.arms.keys() - {status.live_arm, measured.result.baseline}
     return {arm: speedup_at(arms[arm], load) if arm in arms and load is not None else None for arm in sorted(others)}
 
@@ -98,14 +92,13 @@ def _run(
 ) -> str:
     k = measured.arm_k.get(arm)
     lower = k is not None and status.k is not None and k < status.k
-    moved = status.as_of_now is not None and status.as_of_now.decides
     if point.low > 1:
         rank, removes = f"is faster than {baseline} here", "removes the loss"
     elif point.ratio >= 1 - LEVEL:
         rank, removes = f"is level with {baseline} here", "removes the loss too"
     else:
         rank, removes = f"may be level with {baseline} here", "may remove the loss"
-    verdict = arms_now(status, measured)[arm]
+    verdict = arms_compared(measured, status.as_of_now)[arm]
     below = (
         f" and faster below {number(verdict.low)}"
         if point.low <= 1 and verdict.verdict is Verdict.CROSSES and verdict.low
@@ -113,7 +106,8 @@ def _run(
     )
     return (
         f"run arm {arm} (K={k if k is not None else 'unknown'}): it {rank} "
-        f"({'reckoned for now' if moved else 'measured'} {_ratio(point)}; {live} {_ratio(status.speedup_now)}){below}: "
+        f"({'reckoned for now' if moved_in(status) else 'measured'} {_ratio(point)}; "
+        f"{live} {_ratio(status.speedup_now)}){below}: "
         f"{'lowering K' if lower else 'that'} {removes}"
     )
 
@@ -121,12 +115,12 @@ def _run(
 def _causes(status: EndpointStatus) -> list[str]:
     """What changed since the sweep; where that made the loss, finding out why comes before any setting."""
     now = status.as_of_now
-    if now is None or not (now.decides or any(reason.code == "no_step_model" for reason in now.reasons)):
+    if now is None or not (now.decides or any(reason.code == NO_STEP_MODEL for reason in now.reasons)):
         return []
     found = []
     if (was := now.acceptance_measured) and now.acceptance_length is not None:
         change = now.acceptance_length / was - 1
-        if change < -ACCEPTANCE_CHANGE:
+        if change < -SAME_ACCEPTANCE:
             found.append(
                 f"acceptance fell from {was:.2f} to {now.acceptance_length:.2f}: look at what changed "
                 "(prompts, drafter, deploy) first"
@@ -153,4 +147,4 @@ def _load(status: EndpointStatus) -> str:
 
 
 def _ratio(point: BandPoint | None) -> str:
-    return f"{point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]" if point is not None else "unknown"
+    return band_text(point) if point is not None else "unknown"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from monitor.compared import compared_in
+from monitor.compared import compared_in, moved_in
 from monitor.now_words import break_even_words, changed_words, crossover_words, span_words
 from monitor.units import age_text, interval_text, number
 from monitor.values import CrossoverNow, EndpointStatus
 from probes.answer_values import Verdict
+from probes.steptime.fit import NO_STEP_MODEL
 
-TOLD = ("no_step_model",)
+TOLD = (NO_STEP_MODEL,)
 """Codes of reasons as of now that a reader of the alert has to know: changes that are seen and not reckoned with."""
 
 
@@ -17,7 +18,7 @@ def crossover_short(status: EndpointStatus) -> str:
     crossover = compared_in(status)
     if crossover is None:
         return "crossover unknown"
-    moved = status.as_of_now is not None and status.as_of_now.decides
+    moved = moved_in(status)
     if crossover.verdict is Verdict.NEVER_FASTER:
         where = f"never faster at any load {'as of now' if moved else 'measured'}"
     elif moved:

@@ -10,7 +10,7 @@ from monitor.alerts.choices import choices
 from monitor.alerts.cost_text import cost_details, how_much
 from monitor.alerts.crossover_text import as_of_now_lines, crossover_long, crossover_short
 from monitor.compared import seen_faster
-from monitor.units import age_text, number
+from monitor.units import age_text, band_text, number
 from monitor.values import EndpointStatus, StoredCrossover
 from probes.answer_values import ArmVerdict, BandPoint
 from probes.crossover import speedup_at
@@ -169,7 +169,7 @@ def _pct(share: float) -> str:
 
 
 def _ratio(point: BandPoint | None) -> str:
-    return f"{point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]" if point is not None else "unknown"
+    return band_text(point) if point is not None else "unknown"
 
 
 def _or_unknown(value: float | None) -> str:

@@ -21,7 +21,7 @@ from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.not_restored import not_restored_words, unrestored
 from monitor.service.once import look_once
 from monitor.store.sweeps import pool_sweeps
-from monitor.units import age_text, interval_text, number
+from monitor.units import age_text, band_text, interval_text, number
 from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict, SweepRecord
 from probes.answer_values import BandPoint
 
@@ -163,7 +163,7 @@ def status_line(status: EndpointStatus) -> str:
     if (now := status.as_of_now) is not None and now.decides:
         parts.append(f"as of now {crossover_words(now)} ({changed_words(now)})")
     if (point := status.speedup_now) is not None:
-        parts.append(f"speedup now {point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]")
+        parts.append(f"speedup now {band_text(point)}")
     if now is not None and now.break_even is not None:
         parts.append(f"pays here from an acceptance of {break_even_words(now.break_even)}")
     elif now is not None and now.no_break_even is not None:

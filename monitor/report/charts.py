@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from monitor.account_values import EngineMinute
-from monitor.compared import compared_in
+from monitor.compared import compared_in, moved_in
 from monitor.report.svg import Chart
 from monitor.report.values import EndpointReport
 from monitor.tui.scale import Scale, doublings, linear
@@ -138,7 +138,7 @@ def _judged_by(report: EndpointReport, first_s: float) -> list[tuple[float, floa
 
 
 def _as_of_now(status: EndpointStatus) -> str:
-    return " as of now" if status.as_of_now is not None and status.as_of_now.decides else ""
+    return " as of now" if moved_in(status) else ""
 
 
 def times(first_s: float, last_s: float) -> Scale:

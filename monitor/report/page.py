@@ -15,9 +15,9 @@ from monitor.report.charts import curve_chart, load_chart, speedup_chart
 from monitor.report.style import STYLE
 from monitor.report.text import alert_lines, headline, measured_line, moved_line, no_account, now_line, utc
 from monitor.report.values import EndpointReport
-from monitor.units import age_text
-from monitor.verdict_text import best_lines, capacity_sentence, crossover_lines, verdict_sentence
-from probes.answer_values import ArmVerdict, Axis, Crossover
+from monitor.units import age_text, band_text
+from monitor.verdict_text import best_lines, capacity_sentence, crossover_lines, unit_of, verdict_sentence
+from probes.answer_values import ArmVerdict, Crossover
 from probes.crossover import speedup_at
 
 NOT_TOLD = "not known: the live acceptance does not tell this arm's"
@@ -88,7 +88,7 @@ def _answer(report: EndpointReport, found: Crossover) -> list[str]:
 
 
 def _arms(report: EndpointReport, found: Crossover) -> str:
-    unit, now = _unit(found), report.status.as_of_now
+    unit, now = unit_of(found), report.status.as_of_now
     moved = now.arms if now is not None and now.decides else None
     rows = []
     for name, verdict in found.arms.items():
@@ -109,16 +109,12 @@ def _now(verdict: ArmVerdict | None, concurrency: float | None) -> str:
     if not concurrency:
         return "no load" if concurrency == 0 else "unknown"
     point = speedup_at(verdict, concurrency)
-    return f"{point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]" if point is not None else "not measured"
+    return band_text(point) if point is not None else "not measured"
 
 
 def _best(found: Crossover) -> str:
-    lines = best_lines(found, _unit(found))
+    lines = best_lines(found)
     return "<h3>Which arm at which load, as swept</h3>" + _list(lines) if lines else ""
-
-
-def _unit(found: Crossover) -> str:
-    return "clients" if found.axis is Axis.CLIENTS else "concurrent per engine"
 
 
 def _reasons(found: Crossover) -> str:

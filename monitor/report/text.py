@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from monitor.compared import compared_in, withdrawn
+from monitor.compared import compared_in, moved_in, withdrawn
 from monitor.cost_text import cost_lines
 from monitor.now_words import changed_words, crossover_words
 from monitor.report.account_text import account_lines
 from monitor.report.values import EndpointReport, ToldAlert
-from monitor.units import age_text, interval_text, number
+from monitor.units import age_text, band_text, interval_text, number
 from monitor.values import CrossoverNow, EndpointStatus
 from monitor.verdict_text import crossover_lines
 from probes.answer_values import Axis, Verdict
@@ -68,10 +68,8 @@ def now_line(status: EndpointStatus) -> str:
     if status.live_arm is not None:
         parts.append(f"arm {status.live_arm}")
     if status.speedup_now is not None:
-        point = status.speedup_now
-        now = status.as_of_now is not None and status.as_of_now.decides
-        as_of = " as of now" if now else ""
-        parts.append(f"speedup{as_of} {point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]")
+        as_of = " as of now" if moved_in(status) else ""
+        parts.append(f"speedup{as_of} {band_text(status.speedup_now)}")
     if status.age_s is not None:
         parts.append(f"read {age_text(status.age_s)} ago")
     if status.verdict_reason:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from monitor.acceptance import MAX_NOISE, acceptance_noise
+from monitor.acceptance import MAX_NOISE, SAME_ACCEPTANCE, acceptance_noise
 from monitor.account_values import EngineMinute, Stretch
 from monitor.as_of_now import as_of_now
 from monitor.day_account import shown_at
 from monitor.day_stretches import Bounds, pieces, segments
 from monitor.live_arm import find_live_arm
-from monitor.live_mix import LIFETIMES, MIX_SPAN_S, NEWEST_SPAN_S, SAME_MIX, live_mix, mix_distance, mix_noise
+from monitor.live_mix import LIFETIMES, MIX_SPAN_S, NEWEST_SPAN_S, SAME_MIX, inside, live_mix, mix_distance, mix_noise
 from monitor.live_window import LiveWindow, live_window
 from monitor.now_values import AsOfNow, LiveMix
 from monitor.store.db import Store
@@ -26,9 +26,6 @@ from probes.values import Reading, State
 
 SPANS = 200
 """Newest spans of own traffic that are looked at."""
-ALIKE_ACCEPTANCE = 0.03
-ALIKE_LENGTHS = 0.10
-"""Relative differences under which two stretches share an answer: those that also pass as the sweep's own."""
 MOST_LOOKS = 720
 """Pages on which a change of mix is looked for: one every two minutes of a day, fewer in longer times."""
 MIX_MARGIN = 1.5
@@ -104,8 +101,7 @@ def _changed(start: Reading, before: Reading, after: Reading) -> bool:
     Fewer than LIFETIMES requests for each one inside would be the short ones of what is under way.
     """
     old, new = live_mix(start, before), live_mix(before, after)
-    inside = sum((e.running or 0.0) + (e.waiting or 0.0) for e in after.engines)
-    if old is None or new is None or new.requests < LIFETIMES * inside:
+    if old is None or new is None or new.requests < LIFETIMES * inside(after):
         return False
     return mix_distance(new.mix, old.mix) > max(SAME_MIX, MIX_MARGIN * (mix_noise(old) + mix_noise(new)))
 
@@ -149,14 +145,14 @@ def _mix(ends: Ends) -> LiveMix | None:
 
 
 def _key(piece: _Piece) -> _Key:
-    """What stretches must share to share an answer."""
+    """What stretches must share to share an answer: differences that also pass as the sweep's own are none."""
     window, mix = piece.window, piece.mix
     shown = f"{window.speculation_configured} {window.drafting} {window.k}"
     return (
         shown,
-        _step(window.acceptance_length, ALIKE_ACCEPTANCE),
-        _step(mix.mix.prompt_tokens if mix is not None else None, ALIKE_LENGTHS),
-        _step(mix.mix.output_tokens if mix is not None else None, ALIKE_LENGTHS),
+        _step(window.acceptance_length, SAME_ACCEPTANCE),
+        _step(mix.mix.prompt_tokens if mix is not None else None, SAME_MIX),
+        _step(mix.mix.output_tokens if mix is not None else None, SAME_MIX),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from monitor.compared import compared_in, withdrawn
+from monitor.compared import compared_in, moved_in, withdrawn
 from monitor.now_words import tokens
 from monitor.tui import format as fmt
 from monitor.tui.view import View, above_since_s, since_s
@@ -89,17 +89,12 @@ def crossover_text(view: View, status: EndpointStatus) -> str:
     if status.as_of_now is not None and withdrawn(status.as_of_now):
         uncovered = any(reason.code == "mix_not_covered" for reason in status.as_of_now.reasons)
         return "mix not swept" if uncovered else "withdrawn"
-    return ("~" if moved(status) else "") + swept_text(crossover)
+    return ("~" if moved_in(status) else "") + swept_text(crossover)
 
 
 def swept_text(crossover: CrossoverNow) -> str:
     """A crossover with its interval, or the word for why it has none."""
     return fmt.verdict_words(crossover.verdict, crossover.value, crossover.low, crossover.high, measured_to(crossover))
-
-
-def moved(status: EndpointStatus) -> bool:
-    """Whether the verdict goes by the crossover as of now."""
-    return status.as_of_now is not None and status.as_of_now.decides
 
 
 def now_text(status: EndpointStatus) -> str:

@@ -43,34 +43,30 @@ def with_schedule(
         notes = [r for arm in ran if arm in curves for r in against_static(arm, {**static, arm: curves[arm]}, best)]
     engines = {cell.engine_count for cell in cells if cell.valid}
     lengths = draft_lengths(arm_k, found.baseline, cells)
-    schedule, why_none = schedule_of(best, lengths, engines.pop() if len(engines) == 1 else None)
-    if schedule is not None and not ran and (unsure := _too_unsure(found)):
-        schedule, why_none = None, (unsure,)
-    if schedule is None:
+    implied, why_none = schedule_of(best, lengths, engines.pop() if len(engines) == 1 else None)
+    if implied is None or (not ran and (why_none := _too_unsure(found))):
         return replace(found, schedule=None, notes=(*found.notes, *why_none, *notes))
-    return replace(found, schedule=_measured(schedule, ran, cells, notes))
+    return replace(found, schedule=_measured(implied, ran, cells, notes))
 
 
 def with_schedule_by_name(found: Crossover, engines: int | None = 1) -> Crossover:
     """The same for results measured elsewhere, which show nothing of the server but throughput: K by `k3` and such."""
     lengths = lengths_by_name(tuple(found.arms), found.baseline)
-    schedule, why_none = schedule_of(found.best, lengths, engines)
-    if schedule is not None and (unsure := _too_unsure(found)):
-        schedule, why_none = None, (unsure,)
-    if schedule is None:
+    implied, why_none = schedule_of(found.best, lengths, engines)
+    if implied is None or (why_none := _too_unsure(found)):
         return replace(found, schedule=None, notes=(*found.notes, *why_none))
-    return replace(found, schedule=replace(schedule, reasons=(*schedule.reasons, BY_NAME)))
+    return replace(found, schedule=replace(implied, reasons=(*implied.reasons, BY_NAME)))
 
 
-def _too_unsure(found: Crossover) -> Reason | None:
+def _too_unsure(found: Crossover) -> tuple[Reason, ...]:
     """Why the best arms are too uncertain to copy: a schedule needs a verdict, and a range with a clear winner."""
     if all(verdict.verdict in UNDECIDED for verdict in found.arms.values()):
         text = f"No schedule: no arm has a clear verdict against {found.baseline}."
     elif not any(one.confident for one in found.best):
         text = "No schedule: no arm leads beyond the noise at any concurrency."
     else:
-        return None
-    return Reason("no_schedule_unsure", text)
+        return ()
+    return (Reason("no_schedule_unsure", text),)
 
 
 def _measured(schedule: Schedule, ran: Sequence[str], cells: Sequence[Cell], notes: Sequence[Reason]) -> Schedule:

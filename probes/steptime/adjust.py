@@ -17,6 +17,7 @@ from probes.crossover.noise import Z_BAND, Z_STRONG
 from probes.crossover.ratio import GRID, Ratio
 from probes.crossover.verdict import judge
 from probes.steptime.cover import distance, nearest_mix
+from probes.steptime.fit import NO_STEP_MODEL
 from probes.steptime.shape import Floats
 from probes.steptime.shift import Shift, speedup_shift
 from probes.steptime.values import Mix, StepModel
@@ -54,7 +55,7 @@ def adjusted(
     model = found.step_model
     if model is None or arm not in model.arms or found.baseline not in model.arms or len(measured.speedup) < 2:
         text = f"There is no step-time model for {arm}: its cells do not tell how its speed follows the traffic."
-        return _withdrawn(measured, "no_step_model", text)
+        return _withdrawn(measured, NO_STEP_MODEL, text)
     swept = model.arms[arm]
     now = swept.acceptance_length if acceptance_length is None else acceptance_length
     if not 1.0 - ACCEPTANCE_SLACK <= now <= swept.k + 1.0 + ACCEPTANCE_SLACK:

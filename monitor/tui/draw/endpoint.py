@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from statistics import median
 
-from monitor.compared import compared_in
+from monitor.compared import compared_in, moved_in
 from monitor.tui import format as fmt
 from monitor.tui.draw.fleet import EMPTY
 from monitor.tui.lines import BLANK, Line, Span, beside, fit, line, pad, paragraph
@@ -21,7 +21,6 @@ from monitor.tui.words import (
     crossover_text,
     data_age,
     dimmed,
-    moved,
     now_text,
     sign,
     swept_text,
@@ -75,7 +74,7 @@ def _why(view: View, status: EndpointStatus, width: int) -> list[Line]:
         "no crossover to compare with"
         if crossover is None
         else f"crossover of {crossover.for_arm} "
-        + (f"as of now {crossover_text(view, status)}, swept " if moved(status) else "")
+        + (f"as of now {crossover_text(view, status)}, swept " if moved_in(status) else "")
         + f"{swept_text(crossover)}, {fmt.age(crossover.age_s)} old"
         + (", EXPIRED" if crossover.expired else "")
     )

@@ -5,6 +5,7 @@ A headline, a table sorted worst first, and every fact of the selected row benea
 
 from __future__ import annotations
 
+from monitor.compared import moved_in
 from monitor.tui import format as fmt
 from monitor.tui.draw.columns import STATE_WIDTH, body, chosen, heading
 from monitor.tui.draw.frame import NARROW
@@ -18,7 +19,6 @@ from monitor.tui.words import (
     dimmed,
     facts,
     headline,
-    moved,
     now_text,
     sign,
     swept_text,
@@ -125,7 +125,7 @@ def detail(view: View, width: int) -> list[Line]:
     if crossover is not None:
         old = f"{fmt.age(crossover.age_s)} old (sweep {crossover.sweep_id}{', EXPIRED' if crossover.expired else ''})"
         live = f"crossover of {crossover.for_arm}: {crossover_text(view, status)}, "
-        live += f"swept {swept_text(crossover)} {old}" if moved(status) else old
+        live += f"swept {swept_text(crossover)} {old}" if moved_in(status) else old
     arm = f"arm {arm_text(status)} · "
     arm += now_text(status) or f"acceptance {fmt.number(status.acceptance_length, 2)}"
     numbers = (
