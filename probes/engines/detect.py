@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from probes.engines import sglang, vllm
 from probes.engines.catalogue import PageFacts
-from probes.engines.exposition import ExpositionParser, NotTextError, Page, Samples
+from probes.engines.exposition import ExpositionParser, NotTextError, Page
 from probes.values import State
 
 _WANTED = vllm.TABLE.names() | sglang.TABLE.names()
@@ -58,7 +58,7 @@ def look(body: bytes, parser: ExpositionParser) -> Seen:
         page = parser.parse(body)
     except NotTextError as error:
         return Seen(State.NOT_AN_ENGINE, f"the page is not text in the Prometheus format ({error})")
-    facts = _read(page.samples)
+    facts = _read(page)
     if facts is None:
         return _stranger(body.decode("utf-8"), page)
     if page.cut_mid_line:
@@ -70,11 +70,11 @@ def look(body: bytes, parser: ExpositionParser) -> Seen:
     return Seen(State.OK, "", facts)
 
 
-def _read(samples: Samples) -> PageFacts | None:
-    if any(name.startswith(vllm.TABLE.prefix) for name in samples):
-        return vllm.read(samples)
-    if any(name.startswith(sglang.TABLE.prefix) for name in samples):
-        return sglang.read(samples)
+def _read(page: Page) -> PageFacts | None:
+    if any(name.startswith(vllm.TABLE.prefix) for name in page.samples):
+        return vllm.read(page.samples, page.declares)
+    if any(name.startswith(sglang.TABLE.prefix) for name in page.samples):
+        return sglang.read(page.samples)
     return None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Labels = Mapping[str, str]
 Samples = Mapping[str, list[tuple[Labels, float]]]
@@ -40,6 +40,11 @@ class Page:
     malformed_lines: int
     cut_mid_line: bool
     """The last line is no whole line: the page was cut off there."""
+    text: str = field(default="", repr=False)
+
+    def declares(self, name: str) -> bool:
+        """Whether the page gives the metric's type, which a page may do without showing a sample of it."""
+        return f"# TYPE {name} " in self.text
 
 
 _Entry = tuple[str, Labels]
@@ -97,7 +102,7 @@ class ExpositionParser:
             if name:
                 samples.setdefault(name, []).append((labels, value))
         self._drop_churn(good)
-        return Page(samples, good, bad, _ends_mid_line(text))
+        return Page(samples, good, bad, _ends_mid_line(text), text)
 
     def _learn(self, line: str, key: str) -> tuple[str, Labels, float] | None:
         """Parse a line whose key is new, and remember the key; the name is empty where nobody wants it."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from probes.engines.catalogue import PageFacts, Source, Table
-from probes.engines.exposition import Samples
+from probes.engines.exposition import Labels, Samples
 from probes.engines.gather import Series, by_engine, gather, model_names, single
 from probes.values import EngineKind
 
@@ -13,6 +15,8 @@ SLEEP_STATE = "vllm:engine_sleep_state"
 CACHE_CONFIG = "vllm:cache_config_info"
 PROCESS_START = "process_start_time_seconds"
 PYTHON_INFO = "python_info"
+GENERATION_TOKENS = "vllm:generation_tokens_total"
+ITERATION_TOKENS = "vllm:iteration_tokens_total"
 
 TABLE = Table(
     kind=EngineKind.VLLM,
@@ -21,7 +25,7 @@ TABLE = Table(
     summed={
         "running": (Source("vllm:num_requests_running"),),
         "waiting": (Source("vllm:num_requests_waiting"),),
-        "generation_tokens": (Source("vllm:generation_tokens_total"),),
+        "generation_tokens": (Source(GENERATION_TOKENS),),
         "prompt_tokens": (Source("vllm:prompt_tokens_total"),),
         "finished": (Source("vllm:request_success_total"),),
         "preemptions": (Source("vllm:num_preemptions_total"),),
@@ -47,7 +51,7 @@ TABLE = Table(
         "generation_tokens": (Source("vllm:request_generation_tokens"),),
         "computed_prompt_tokens": (Source("vllm:request_prefill_kv_computed_tokens"),),
         # A histogram in spite of its `_total`.
-        "iteration_tokens": (Source("vllm:iteration_tokens_total"),),
+        "iteration_tokens": (Source(ITERATION_TOKENS),),
     },
     required=("running", "waiting", "generation_tokens"),
     extra=frozenset({PER_POSITION, SLEEP_STATE, CACHE_CONFIG, PROCESS_START, PYTHON_INFO}),
@@ -57,8 +61,19 @@ ALWAYS_SHOWN = ("prompt_tokens", "finished", "preemptions", "histograms.ttft_s",
 """Every V1 version shows these from its first page on, speculation or not."""
 
 
-def read(samples: Samples) -> PageFacts:
-    """What a page with `vllm:` series says."""
+GAUGES = tuple(
+    source.name
+    for quantity in (TABLE.summed["running"], TABLE.summed["waiting"], TABLE.highest["kv_usage"])
+    for source in quantity
+)
+"""What the scheduler's reports set."""
+
+
+def read(samples: Samples, declares: Callable[[str], bool]) -> PageFacts:
+    """What a page with `vllm:` series says; `declares` tells whether it gives a metric's type."""
+    samples = _with_unset_gauges(samples, declares)
+    if PROCESS_START not in samples:
+        samples = _without_steps(samples)
     found = gather(TABLE, samples, _all_of)
     positions = _accepted_by_position(samples, found.engines)
     running = samples.get("vllm:num_requests_running", [])
@@ -108,6 +123,32 @@ def _configured(
         # Before 0.11 vLLM had no speculation metrics with several engines in one server.
         return None
     return False
+
+
+def _with_unset_gauges(samples: Samples, declares: Callable[[str], bool]) -> Samples:
+    """The same with 0 for gauges that are declared and not shown, of engines that have made no token yet.
+
+    With several API servers (`--api-server-count`, and data parallel by default) a gauge is shown from the first report
+    of its engine's scheduler on, where one API server shows 0 from its start.
+    """
+    unused = [labels for labels, tokens in samples.get(GENERATION_TOKENS, []) if tokens == 0]
+    added: dict[str, list[tuple[Labels, float]]] = {}
+    for name in GAUGES if unused else ():
+        shown = samples.get(name, [])
+        engines = {labels.get(TABLE.engine_label) for labels, _ in shown}
+        unset = [(labels, 0.0) for labels in unused if labels.get(TABLE.engine_label) not in engines]
+        if unset and declares(name):
+            added[name] = [*shown, *unset]
+    return {**samples, **added} if added else samples
+
+
+def _without_steps(samples: Samples) -> Samples:
+    """The same without the histogram of tokens per step, which counts steps with one API server alone.
+
+    Each of several observes the part of a step that answers its own requests, and only the page of one shows the
+    process. How long steps took is told by the gaps between outputs, which the engine stamps.
+    """
+    return {name: series for name, series in samples.items() if not name.startswith(ITERATION_TOKENS)}
 
 
 def _all_of(series: Series) -> Series:

@@ -103,6 +103,25 @@ def _step_count(engine: EngineReading) -> float | None:
     return None if histogram is None else histogram.count
 
 
+def _output_gap_ms(evidence: Evidence) -> float | None:
+    """Mean gap between two outputs of a request, in the window. SGLang observes it per token, not per step."""
+    start, end = evidence.start, evidence.end
+    if start is None or end is None or end.engine_kind is not EngineKind.VLLM:
+        return None
+    seconds, gaps = moved(start, end, _gap_seconds), moved(start, end, _gap_count)
+    return 1000 * seconds / gaps if seconds is not None and gaps is not None and seconds > 0 and gaps > 0 else None
+
+
+def _gap_seconds(engine: EngineReading) -> float | None:
+    histogram = engine.histograms.get("itl_s")
+    return None if histogram is None else histogram.total
+
+
+def _gap_count(engine: EngineReading) -> float | None:
+    histogram = engine.histograms.get("itl_s")
+    return None if histogram is None else histogram.count
+
+
 def _usage_scale(evidence: Evidence, whole: _Whole, client_tokens: int | None) -> float:
     """Tokens that users got per token that the server counted, over the whole cell; 1 where the counter is exact.
 
@@ -175,6 +194,7 @@ def _numbers(evidence: Evidence) -> Cell:
         ramp_cut_s=evidence.ramp_cut_s,
         foreign_prompt_tokens=whole.foreign_prompt_tokens,
         steps=_steps(evidence),
+        output_gap_ms=_output_gap_ms(evidence),
     )
 
 

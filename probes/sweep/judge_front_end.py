@@ -37,14 +37,21 @@ def front_end(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
 
 def outside_share(cell: Cell) -> float | None:
     """Share of the requests in the system that the engine did not see, where it is telling; else None."""
-    if not cell.concurrency or not cell.steps or cell.window_s is None:
+    step_ms = _step_ms(cell)
+    if not cell.concurrency or step_ms is None:
         return None
     if cell.running_mean is None or cell.waiting_mean is None or cell.ttft.p50_ms is None:
         return None
     outside = cell.concurrency - cell.running_mean - cell.waiting_mean
-    step_ms = 1000 * cell.window_s * (cell.engine_count or 1) / cell.steps
     telling = outside > max(SHARE_MIN * cell.concurrency, REQUESTS_MIN) and cell.ttft.p50_ms > STEPS_MIN * step_ms
     return outside / cell.concurrency if telling else None
+
+
+def _step_ms(cell: Cell) -> float | None:
+    """Length of a step. With several API servers no page counts steps, but their requests tell."""
+    if cell.steps and cell.window_s is not None:
+        return 1000 * cell.window_s * (cell.engine_count or 1) / cell.steps
+    return cell.output_gap_ms
 
 
 def with_front_end(found: Crossover, cells: Sequence[Cell]) -> Crossover:

@@ -38,6 +38,18 @@ def test_the_same_on_the_other_gpu_at_temperature_0() -> None:
     assert held_back("temperature-0") == {("off", 192)}
 
 
+def test_a_server_with_several_api_servers_is_judged_by_the_gaps_between_outputs() -> None:
+    full = next(cell for cell in cells("static") if (cell.arm, cell.rung) == ("off", 256))
+    assert full.steps is not None
+    assert full.window_s is not None
+    step_ms = 1000 * full.window_s / full.steps
+    uncounted = replace(full, steps=None)
+
+    assert outside_share(replace(uncounted, output_gap_ms=step_ms)) == outside_share(full)
+    assert outside_share(replace(uncounted, output_gap_ms=20 * step_ms)) is None, "then TTFT is a few steps only"
+    assert outside_share(uncounted) is None
+
+
 def test_prompts_that_take_several_steps_are_not_a_front_end() -> None:
     assert not {(arm, rung) for arm, rung in held_back("second-mix") if rung < 96}
 
