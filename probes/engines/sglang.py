@@ -12,6 +12,8 @@ from probes.values import EngineKind, EngineReading
 
 REALTIME = "sglang:realtime_tokens_total"
 CACHE_CONFIG = "sglang:cache_config_info"
+DECODED = "sglang:decode_sum_seq_lens"
+"""0.5.8+; above 0 from an engine's first decode report on, and kept while it is idle: no other report sets it."""
 GEOMETRY = {
     "block_size": ("sglang:page_size", "page_size"),
     "num_gpu_blocks": ("sglang:num_pages", "num_pages"),
@@ -62,7 +64,8 @@ TABLE = Table(
     highest={
         "kv_usage": (Source("sglang:token_usage"),),
         "acceptance_length_gauge": (Source("sglang:spec_accept_length"),),
-        "k": (Source("sglang:spec_num_draft_tokens"),),
+        "verified_tokens": (Source("sglang:spec_num_draft_tokens"),),
+        "decoded": (Source(DECODED),),
     },
     histograms={
         "ttft_s": (Source("sglang:time_to_first_token_seconds"),),
@@ -92,13 +95,12 @@ def read(samples: Samples) -> PageFacts:
         if any(quantity not in found.values[engine] for engine in found.engines)
     ]
     engines = tuple(found.reading(engine) for engine in found.engines)
-    k = max((found.values[engine].get("k") or 0.0 for engine in found.engines), default=0.0)
     return PageFacts(
         kind=EngineKind.SGLANG,
         engines=engines,
         model_names=model_names(samples, ("sglang:num_running_reqs", "sglang:num_requests_total")),
         speculation_configured=_configured(found, engines),
-        k=int(k) or None,
+        k=_k(found),
         process_start_s=None,
         cache_config=_cache_config(samples),
         matched_names=found.matched,
@@ -106,12 +108,31 @@ def read(samples: Samples) -> PageFacts:
     )
 
 
+def drafted(verified: float) -> int:
+    """K, the tokens drafted for one step of one request, of what SGLang calls its number of draft tokens.
+
+    That counts every token of the verified tree, and the root of the tree is the last token that was emitted. Its own
+    acceptance rate divides by one less too. With top-k above 1 these are the nodes of the tree and its depth is less
+    (`spec_num_steps`): what a step costs goes by the nodes.
+    """
+    return int(verified) - 1
+
+
+def _k(found: Gathered) -> int | None:
+    verified = max((found.values[engine].get("verified_tokens") or 0.0 for engine in found.engines), default=0.0)
+    return drafted(verified) if verified else None
+
+
 def _configured(found: Gathered, engines: tuple[EngineReading, ...]) -> bool | None:
-    """Whether speculation is on: its gauges exist with value 0 when it is off, and before its first report."""
-    active_k = [found.values[engine.engine].get("k") for engine in engines]
-    if any(active_k) or any(engine.acceptance_length_gauge or engine.spec_verify_calls for engine in engines):
+    """Whether speculation is on. Its gauges exist with 0 when it is off, and until the first decode report.
+
+    That report comes with the decode step number `--decode-log-interval` (40); those of prefills before it set other
+    gauges and publish these with the 0 they began with. Engines of one server are alike, so one report tells.
+    """
+    verified = [found.values[engine.engine].get("verified_tokens") for engine in engines]
+    if any(verified) or any(engine.acceptance_length_gauge or engine.spec_verify_calls for engine in engines):
         return True
-    if active_k and all(value == 0 for value in active_k):
+    if any(found.values[engine.engine].get("decoded") for engine in engines) and all(one == 0 for one in verified):
         return False
     return None
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from probes.engines.sglang import drafted
 from probes.http import AsyncClient, HTTPError, InvalidURL, make_client, make_ssl_context
 from probes.scrape.fetch import BadEncodingError, TooLargeError, fetch
 from probes.values import Identity, Target
@@ -78,9 +79,9 @@ def _identity(
     chosen = named[0] if named else bases[0] if target.model is None and len(bases) == 1 else {}
     states = [state for state in _list(info, "internal_states") if isinstance(state, dict)]
     algorithm = _text(info, "speculative_algorithm")
-    drafts = "speculative_num_draft_tokens"
+    draft_tokens = "speculative_num_draft_tokens"
     # The internal state follows an adaptive K; the start arguments do not.
-    k = (_whole(states[0], drafts) if states else None) or _whole(info, drafts)
+    verified = (_whole(states[0], draft_tokens) if states else None) or _whole(info, draft_tokens)
     return Identity(
         version=_text(version, "version") or _text(info, "version"),
         model=_text(chosen, "id"),
@@ -88,7 +89,7 @@ def _identity(
         max_model_len=_whole(chosen, "max_model_len"),
         models=tuple(str(entry["id"]) for entry in listed),
         speculative_algorithm=algorithm,
-        k=k if algorithm else None,
+        k=drafted(verified) if algorithm and verified else None,
     )
 
 

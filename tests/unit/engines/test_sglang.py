@@ -137,11 +137,20 @@ def test_the_underscore_spelling_is_the_same_metric() -> None:
     [
         ({"spec_accept_length": 0.0}, None, None),
         ({"spec_accept_length": 2.4}, True, None),
-        ({"spec_accept_length": 0.0, "spec_num_draft_tokens": 0.0}, False, None),
-        ({"spec_accept_length": 0.0, "spec_num_draft_tokens": 4.0}, True, 4),
-        ({"spec_accept_length": 1.0, "spec_num_draft_tokens": 4.0, "spec_num_steps": 0.0}, True, 4),
-        ({"spec_num_draft_tokens": float("nan")}, None, None),
+        # Names and zeros as on the real page; what was reported until then decides.
+        ({"spec_num_draft_tokens": 0.0, "decode_sum_seq_lens": 0.0, "gen_throughput": 0.0}, None, None),
+        ({"spec_num_draft_tokens": 0.0}, None, None),
+        ({"spec_num_draft_tokens": 0.0, "decode_sum_seq_lens": 800.0, "gen_throughput": 0.0}, False, None),
+        ({"spec_num_draft_tokens": 0.0, "decode_sum_seq_lens": 0.0, "spec_verify_calls_total": 3.0}, True, None),
+        ({"spec_num_draft_tokens": 4.0, "spec_num_steps": 3.0, "decode_sum_seq_lens": 800.0}, True, 3),
+        # N-gram drafts, whose steps are not their tokens; a tree of seven drafted nodes in three layers.
+        ({"spec_num_draft_tokens": 4.0, "spec_num_steps": 4.0}, True, 3),
+        ({"spec_num_draft_tokens": 8.0, "spec_num_steps": 3.0}, True, 7),
+        # Adaptive speculation in a stretch without drafts is not off.
+        ({"spec_accept_length": 1.0, "spec_num_draft_tokens": 1.0, "spec_num_steps": 0.0}, True, 0),
+        ({"spec_num_draft_tokens": float("nan"), "decode_sum_seq_lens": 800.0}, None, None),
         ({"spec_verify_calls_total": 7.0}, True, None),
+        ({"decode_sum_seq_lens": 800.0}, None, None),
         ({}, None, None),
     ],
 )
@@ -151,6 +160,31 @@ def test_speculation_from_the_gauges(gauges: dict[str, float], configured: bool 
     assert facts.speculation_configured is configured
     assert facts.k == k
     assert facts.engines[0].acceptance_length_gauge == (gauges.get("spec_accept_length") or None)
+
+
+@pytest.mark.parametrize(("verified", "configured", "k"), [((0.0, 0.0), False, None), ((0.0, 4.0), True, 3)])
+def test_one_rank_that_has_decoded_tells_for_all(
+    verified: tuple[float, float], configured: bool, k: int | None
+) -> None:
+    lines: list[Line] = []
+    for rank, (tokens, lengths) in enumerate(zip(verified, (0.0, 800.0), strict=True)):
+        labels = scheduler(dp_rank=str(rank), tp_rank=str(rank))
+        lines += small(labels)
+        lines += [("sglang:spec_num_draft_tokens", labels, tokens), ("sglang:decode_sum_seq_lens", labels, lengths)]
+    facts = see(page(lines)).facts
+    assert facts is not None
+    assert (facts.speculation_configured, facts.k) == (configured, k)
+
+
+def test_what_0_5_15_lacks_is_unknown_and_not_zero() -> None:
+    facts = see(real(REAL)).facts
+    assert facts is not None
+    (engine,) = facts.engines
+    assert "itl_s" in engine.histograms
+    assert "tpot_s" not in engine.histograms, "the gaps between outputs are of steps under speculation"
+    assert engine.preemptions is None
+    assert facts.process_start_s is None
+    assert "cache_dtype" not in facts.cache_config
 
 
 def test_before_its_first_batch_sglang_is_incomplete_not_idle() -> None:

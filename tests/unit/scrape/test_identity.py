@@ -69,9 +69,16 @@ async def test_sglang_by_its_new_and_its_old_path(path: str) -> None:
         asked = [request.target for request in server.requests]
     assert identity.version == "0.5.15"
     assert identity.speculative_algorithm == "EAGLE3"
-    assert identity.k == 2, "the state in force, not the start argument"
+    assert identity.k == 1, "the state in force, not the start argument, and without the root that is verified too"
     assert "s3cret" not in repr(identity)
     assert ("/get_server_info" in asked) is (path == "/get_server_info")
+
+
+async def test_sglang_counts_the_verified_root_among_its_draft_tokens() -> None:
+    started = {**SGLANG, "speculative_num_steps": 3, "speculative_eagle_topk": 1, "internal_states": []}
+    async with LoopbackServer(routes({"/server_info": answer(started)})) as server:
+        identity = await identify(Target("chat", server.url), timeout_s=5.0)
+    assert identity.k == 3, "--speculative-num-steps 3 --speculative-num-draft-tokens 4"
 
 
 async def test_sglang_without_speculation_has_no_k() -> None:
