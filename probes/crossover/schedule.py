@@ -18,8 +18,6 @@ from probes.values import Cell, Reason
 
 WHOLE = 0.2
 """How near to a whole number the counters' draft tokens per step must be, to be the configured K."""
-SGLANG_NOTES = {"counter_scaled", "server_counter_missing"}
-"""What a sweep notes on cells of SGLang alone."""
 
 AXIS = Reason(
     "schedule_axis",
@@ -37,25 +35,16 @@ ALIKE = Reason("schedule_assumes", "It assumes that the arms differ in K alone."
 
 
 def draft_lengths(arm_k: Mapping[str, int | None], baseline: str, cells: Sequence[Cell]) -> dict[str, int]:
-    """K by static arm: configured, else from counters that show a whole number; absent where neither tells.
-
-    SGLang counts the token that it would make anyhow as drafted (`num_draft_tokens` is its steps and one more where
-    topk is 1, the only case that can change as it runs). Its cells are those without draft counters whose token
-    counter had to be scaled or was missing.
-    """
+    """K by static arm: configured, else from counters that show a whole number; absent where neither tells."""
     lengths = {baseline: 0}
     for arm in dict.fromkeys(cell.arm for cell in cells if cell.valid and cell.arm != baseline):
         seen = [k for cell in cells if cell.valid and cell.arm == arm and (k := draft_length(cell)) is not None]
         known = arm_k.get(arm)
         if known is not None:
-            lengths[arm] = known if seen or not _is_sglang(arm, cells) else known - 1
+            lengths[arm] = known
         elif seen and all(abs(k - round(seen[0])) <= WHOLE for k in seen):
             lengths[arm] = round(seen[0])
     return lengths
-
-
-def _is_sglang(arm: str, cells: Sequence[Cell]) -> bool:
-    return any(note.code in SGLANG_NOTES for cell in cells if cell.valid and cell.arm == arm for note in cell.notes)
 
 
 def lengths_by_name(arms: Sequence[str], baseline: str) -> dict[str, int]:

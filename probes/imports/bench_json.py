@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from probes.engines.sglang import drafted
 from probes.imports.arm_name import OFF, arm_of, arm_of_path, arm_of_settings, is_default_name, k_of_name
 from probes.imports.littles_law import (
     kept_up,
@@ -140,12 +141,15 @@ def _drafted(record: Mapping[str, Any]) -> bool | None:
 
 
 def _k(record: Mapping[str, Any]) -> int | None:
-    """As the server's own page will show it: vLLM's draft tokens per step, SGLang's including the verified one."""
+    """Draft tokens per step, as the server's own page will be read."""
     arm = arm_of_settings(record)
     if arm is None or arm == OFF:
         return None if arm is None else 0
     server = _server(record)
-    return whole(server.get("speculative_num_draft_tokens")) if server else k_of_name(arm)
+    verified = whole(server.get("speculative_num_draft_tokens"))
+    if server:
+        return drafted(verified) if verified else None
+    return k_of_name(arm)
 
 
 def _engines(record: Mapping[str, Any]) -> int | None:

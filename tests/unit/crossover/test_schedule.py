@@ -122,13 +122,13 @@ def test_there_is_none_and_the_answer_says_why(
     assert to_json(found)["schedule"] is None
 
 
-def test_sglang_counts_one_more_than_its_steps() -> None:
+def test_without_draft_counters_the_configured_k_is_what_sglang_takes_as_steps() -> None:
     plain = [replace(c, drafts=None, draft_tokens=None, accepted_tokens=None) for c in (*OFF, *K1, *K5)]
     sglang = [replace(c, notes=(Reason("counter_scaled", "usage counts"),)) for c in plain]
-    rows = document(answer(sglang, {"off": None, "k1": 2, "k5": 6}))["value"]
-    assert [k for _, _, k in rows] == [5, 1, 0]
-    rows = document(answer(plain, {"off": None, "k1": 1, "k5": 5}))["value"]
-    assert [k for _, _, k in rows] == [5, 1, 0], "files of other tools show no counters and mean K as they say it"
+    for measured in (plain, sglang):
+        schedule = document(answer(measured, {"off": None, "k1": 1, "k5": 5}))
+        assert [k for _, _, k in schedule["value"]] == [5, 1, 0]
+        assert [step["candidate_steps"] for step in schedule["sglang"].values()] == [[5], [1], [0]]
 
 
 def test_a_draft_length_that_no_page_shows_is_read_from_the_counters() -> None:

@@ -133,7 +133,7 @@ def test_sglang_s_own_settings_tell_arm_and_k_as_its_page_will(tmp_path: Path) -
     path = saved(tmp_path, line(700.0, speculative_algorithm=None), line(650.0, **drafts, dp_size=2), name="all.jsonl")
     imported = read_results([path])
     assert [p.arm for p in imported.points] == ["off", "k3"]
-    assert imported.arm_k == {"off": None, "k3": 4}
+    assert imported.arm_k == {"off": None, "k3": 3}
     assert [p.engines for p in imported.points] == [1, 2]
     assert imported.versions == ("0.5.15",)
 

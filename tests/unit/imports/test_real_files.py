@@ -105,9 +105,9 @@ class TestSglang:
         assert imported.versions == ("0.5.15",)
         assert not imported.engines_assumed
 
-    def test_its_k_counts_the_verified_token_as_its_page_does_and_a_schedule_does_not(self) -> None:
+    def test_its_k_leaves_out_the_token_that_is_verified_and_not_drafted(self) -> None:
         imported = read_results([self.FILE])
-        assert imported.arm_k == {"off": None, "k3": 4}
+        assert imported.arm_k == {"off": None, "k3": 3}
         schedule = answer(imported).schedule
         assert schedule is not None
         assert [step.k for step in schedule.steps] == [3, 0]
