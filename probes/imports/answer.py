@@ -8,7 +8,6 @@ from dataclasses import replace
 from probes.answer_values import ArmVerdict, Axis, Crossover, Verdict
 from probes.crossover import completed, estimate
 from probes.crossover.with_schedule import with_schedule_by_name
-from probes.imports.bench_json import SGLANG
 from probes.imports.rows import Imported
 from probes.values import Reason
 
@@ -38,10 +37,8 @@ def _of_models(imported: Imported) -> Reason:
 
 
 def _completed(found: Crossover, imported: Imported) -> Crossover:
-    # SGLang's K counts the verified token too; a schedule speaks of drafts.
-    lengths = {arm: k - 1 if k and SGLANG in imported.tools else k for arm, k in imported.arm_k.items()}
     if imported.axis is Axis.CONCURRENCY_PER_ENGINE:
-        whole = completed(found, imported.cells, lengths)
+        whole = completed(found, imported.cells, imported.arm_k)
         return whole if _drafting_known(imported) else replace(whole, step_model=None)
     x_of = {(p.arm, p.output_tok_s, p.repeat): p.concurrency for p in imported.points}
     by_clients = [
@@ -49,7 +46,7 @@ def _completed(found: Crossover, imported: Imported) -> Crossover:
         for cell in imported.cells
     ]
     # Latency can be compared at equal clients; how long a step takes needs the batch, which clients do not tell.
-    return replace(completed(found, by_clients, lengths), step_model=None)
+    return replace(completed(found, by_clients, imported.arm_k), step_model=None)
 
 
 def _drafting_known(imported: Imported) -> bool:
