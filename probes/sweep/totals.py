@@ -23,16 +23,30 @@ def moved(a: Reading, b: Reading, pick: Callable[[EngineReading], float | None])
     return None if before is None or after is None else after - before
 
 
-def finished(reading: Reading) -> float | None:
-    """Finished requests of the whole endpoint.
+def of_front_end(reading: Reading, pick: Callable[[EngineReading], float | None]) -> float | None:
+    """A count of the whole endpoint that SGLang makes in its front end, without a rank.
 
-    SGLang counts them in its front end, without a rank: such a series stands with the first engine alone.
+    Such a series stands with the first engine alone.
     """
-    first = reading.engines[0].finished if reading.engines else None
-    alone = all(engine.finished is None for engine in reading.engines[1:])
+    first = pick(reading.engines[0]) if reading.engines else None
+    alone = all(pick(engine) is None for engine in reading.engines[1:])
     if reading.engine_kind is EngineKind.SGLANG and alone:
         return first
-    return total(reading, lambda e: e.finished)
+    return total(reading, pick)
+
+
+def finished(reading: Reading) -> float | None:
+    """Finished requests of the whole endpoint."""
+    return of_front_end(reading, lambda e: e.finished)
+
+
+def verify_calls_between(a: Reading, b: Reading) -> float | None:
+    """Steps of drafting requests that finished from `a` to `b`, each request's counted by itself; None before 0.5.15.
+
+    SGLang shows the counter from the first request on that drafted and finished, and then it cannot have been above 0.
+    """
+    before, after = (of_front_end(page, lambda e: e.spec_verify_calls) for page in (a, b))
+    return None if after is None else after - (before or 0.0)
 
 
 def finished_between(a: Reading, b: Reading) -> float | None:

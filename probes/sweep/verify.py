@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from probes.sweep.evidence import Evidence
-from probes.sweep.totals import moved
+from probes.sweep.totals import verify_calls_between
 from probes.values import Cell, EngineKind, Reason
 
 NOT_DRAFTING = "arm_not_drafting"
@@ -41,7 +41,7 @@ def _must_draft(cell: Cell, evidence: Evidence) -> tuple[list[Reason], list[Reas
         if all(reading.speculation_configured is False for reading in readings):
             return [Reason(NOT_DRAFTING, f"arm {name} does not draft: its page shows no speculative decoding")], []
         return [], [_unverified(name)]
-    calls = moved(readings[0], readings[-1], lambda e: e.spec_verify_calls)
+    calls = verify_calls_between(readings[0], readings[-1])
     if calls:
         return [], []
     if calls == 0 or readings[-1].speculation_configured is False:

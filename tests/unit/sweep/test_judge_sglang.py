@@ -72,6 +72,36 @@ def test_an_sglang_arm_is_verified_by_its_verify_calls_else_not_verified() -> No
     assert codes(assemble(evidence(True, **silent, spec_verify_calls=7)))[0] == {"arm_not_drafting"}
 
 
+def verified(given: Evidence, *calls: float | None) -> Evidence:
+    """The same pages, the first and the last with these verify calls, which the front end counts."""
+
+    def counted(page: Reading, count: float | None) -> Reading:
+        first, *rest = page.engines
+        return replace(page, engines=(replace(first, spec_verify_calls=count), *rest))
+
+    assert given.before is not None
+    assert given.after is not None
+    return replace(given, before=counted(given.before, calls[0]), after=counted(given.after, calls[1]))
+
+
+@pytest.mark.parametrize("engines", [1, 2])
+@pytest.mark.parametrize(
+    ("calls", "void", "notes"),
+    [
+        ((None, 800.0), set(), set()),
+        ((40.0, 840.0), set(), set()),
+        ((40.0, 40.0), {"arm_not_drafting"}, set()),
+        ((None, None), set(), {"arm_not_verified"}),
+    ],
+)
+def test_verify_calls_tell_that_an_arm_drafts_from_its_first_finished_request_on(
+    engines: int, calls: tuple[float | None, float | None], void: set[str], notes: set[str]
+) -> None:
+    plain = {"drafts": None, "draft_tokens": None, "accepted_tokens": None, "accepted_per_pos": ()}
+    given = verified(on_sglang(evidence(True, engines=engines, **plain), k=3), *calls)
+    assert codes(assemble(given)) == (void, notes)
+
+
 @pytest.mark.parametrize(("usage", "percent"), [(100, None), (99, "-1.0%"), (101, "+1.0%")])
 def test_the_rate_is_what_users_got_and_not_what_drafts_made_past_the_end(usage: int, percent: str | None) -> None:
     given = on_sglang(with_tokens(usage), k=3)
