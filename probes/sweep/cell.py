@@ -109,7 +109,7 @@ async def measure_cell(job: CellJob, scraper: Reads) -> Cell:
     loop = make_loop(job)
     try:
         with quiet_gc():
-            taken = await _steady(job, scraper, loop)
+            taken = await _steady(job, scraper, loop, before)
         taken.cut_off = await loop.drain(_drain_s(loop))
     finally:
         await loop.aclose()
@@ -139,8 +139,8 @@ async def measure_cell(job: CellJob, scraper: Reads) -> Cell:
     )
 
 
-async def _steady(job: CellJob, scraper: Reads, loop: Load) -> _Taken:
-    watch = GaugeWatch(scraper, loop, job.arm.name, job.max_foreign)
+async def _steady(job: CellJob, scraper: Reads, loop: Load, before: Reading | None) -> _Taken:
+    watch = GaugeWatch(scraper, loop, job.arm.name, job.max_foreign, before)
     taken = _Taken()
     await loop.warm()
     await _ramp(job, loop, watch)

@@ -55,7 +55,7 @@ def changed(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     identity = evidence.identity or evidence.seen.identity
     k = identity.k if cell.k is None else cell.k
     # SGLang shows the K in force, and adaptive speculation changes that as it runs.
-    now = Seen(identity, evidence.readings[-1].cache_config, None if _is_sglang(evidence) else k)
+    now = Seen(identity, evidence.readings[-1].cache_config, None if is_sglang(evidence) else k)
     if difference := arm_changed(evidence.seen, now):
         what, before, after = difference
         text = f"the server is not the one the sweep began with: its {what} was {before} and is {after}"
@@ -70,7 +70,7 @@ def foreign(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
         return
     tokens = cell.foreign_prompt_tokens
     slack = FOREIGN_PROMPT_SLACK
-    if _is_sglang(evidence):
+    if is_sglang(evidence):
         slack += _block_tokens(evidence, PAGE_UNKNOWN) - 1
     # Some engines count a preempted request's prompt again.
     if tokens is not None and not cell.preemptions and tokens > slack * len(evidence.records):
@@ -109,7 +109,7 @@ def token_mismatch(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
         return
     if cell.foreign_requests or any(r.ending is not Ending.OK for r in evidence.records):
         return
-    ends = (SGLANG_ENDS_APART + (cell.k or 0)) * cell.requests if _is_sglang(evidence) else 0.0
+    ends = (SGLANG_ENDS_APART + (cell.k or 0)) * cell.requests if is_sglang(evidence) else 0.0
     if abs(ours - theirs) > max(TOKEN_MISMATCH_MAX * max(ours, theirs), ends):
         text = f"the server counted {theirs:.0f} output tokens over the cell, its answers' usage says {ours}"
         yield Reason("token_mismatch", text)
@@ -165,7 +165,8 @@ def _template_hits(evidence: Evidence) -> float:
     return TEMPLATE_TOKENS_MAX * len(prompts) / sum(prompts) if evidence.chat and prompts else 0.0
 
 
-def _is_sglang(evidence: Evidence) -> bool:
+def is_sglang(evidence: Evidence) -> bool:
+    """Which server wrote the pages."""
     return bool(evidence.readings) and evidence.readings[-1].engine_kind is EngineKind.SGLANG
 
 

@@ -9,7 +9,7 @@ import asyncio
 import time
 from typing import Protocol
 
-from probes.sweep.totals import counts, in_system
+from probes.sweep.totals import counts, in_system, live_counter
 from probes.values import EngineKind, Reading, State
 
 EDGE_TRIES = 3
@@ -17,6 +17,9 @@ IDLE_POLL_S = 0.15
 IDLE_BOUND_S = 3.0
 IDLE_BOUND_SGLANG_S = 35.0
 """SGLang republishes an idle gauge only every 30 s up to 0.5.15."""
+STILL_SGLANG_S = 3.0
+"""Its counters of prefill and decode move with every step: standing still for longer than any step, nothing runs,
+whatever the gauge of the last report says."""
 SETTLE_S = 10.0
 """Within this a server should have noticed that our streams are closed."""
 
@@ -50,10 +53,14 @@ class ForeignTraffic(Exception):
 class GaugeWatch:
     """Polls of one cell. `samples` holds the readings since the last `restart()`."""
 
-    def __init__(self, scraper: Reads, ours: InFlight, arm: str, max_foreign: float) -> None:
+    def __init__(
+        self, scraper: Reads, ours: InFlight, arm: str, max_foreign: float, before: Reading | None = None
+    ) -> None:
+        """`before` is the idle reading before the cell's first request."""
         self._scraper = scraper
         self._ours = ours
         self._guard = ForeignGuard(arm, max_foreign)
+        self._before = before
         self.samples: list[Reading] = []
 
     def restart(self) -> None:
@@ -68,8 +75,18 @@ class GaugeWatch:
         reading = await self._scraper.read()
         if reading.state is State.OK:
             self.samples.append(reading)
-            self._guard.check(reading, self._ours.take_peak())
+            peak = self._ours.take_peak()
+            if not self._is_old(reading):
+                self._guard.check(reading, peak)
         return reading
+
+    def _is_old(self, reading: Reading) -> bool:
+        """SGLang's gauges are of an earlier load until the first report after it."""
+        return (
+            reading.engine_kind is EngineKind.SGLANG
+            and self._before is not None
+            and counts(reading) == counts(self._before)
+        )
 
     async def edge(self) -> Reading | None:
         """A poll that must succeed, for the window's edge: a few tries, then None."""
@@ -105,19 +122,21 @@ class ForeignGuard:
 
 
 async def idle_reading(scraper: Reads, arm: str, max_foreign: float | None) -> tuple[Reading | None, bool]:
-    """Poll until nothing is in the system and the counters stand still (they may lag the last answer by a step).
+    """Poll until nothing is in the system and the counters stand still (they may lag the last answer by a step); on
+    SGLang, whose gauges stand at the last report's, counters that stand still for a while are enough.
 
     Gives the last good reading, or None, and whether it was idle. With `max_foreign` it raises ForeignTraffic where
     the bound passes and more than that is still there.
     """
-    started_s = time.monotonic()
+    started_s = still_from_s = time.monotonic()
     good: Reading | None = None
     while True:
         reading = await scraper.read()
         if reading.state is State.OK:
             quiet = good is not None and counts(good) == counts(reading)
+            still_from_s = still_from_s if quiet else time.monotonic()
             good = reading
-            if quiet and not in_system(reading):
+            if quiet and (not in_system(reading) or _long_still(reading, time.monotonic() - still_from_s)):
                 return good, True
         slow = good is not None and good.engine_kind is EngineKind.SGLANG
         if time.monotonic() - started_s > (IDLE_BOUND_SGLANG_S if slow else IDLE_BOUND_S):
@@ -128,6 +147,10 @@ async def idle_reading(scraper: Reads, arm: str, max_foreign: float | None) -> t
         guard.check(good, 0)
         guard.check(good, 0)
     return good, False
+
+
+def _long_still(reading: Reading, still_s: float) -> bool:
+    return reading.engine_kind is EngineKind.SGLANG and live_counter(reading) and still_s >= STILL_SGLANG_S
 
 
 async def settled(scraper: Reads, arm: str, bound_s: float = SETTLE_S, foreign: float = 0.0) -> str | None:

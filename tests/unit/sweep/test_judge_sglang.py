@@ -11,7 +11,7 @@ from probes.sweep.assemble import assemble
 from probes.sweep.evidence import Evidence
 from probes.sweep.sameness import Seen
 from probes.values import Cell, EngineKind, Identity, Reading
-from tests.support.evidence import RATE, TOKENS, evidence, with_prompts, with_tokens
+from tests.support.evidence import RATE, TOKENS, evidence, with_pages, with_prompts, with_tokens
 
 WHO = Identity(version="0.33.0", model="tiny", model_root="org/tiny", max_model_len=4096)
 
@@ -70,6 +70,12 @@ def test_an_sglang_arm_is_verified_by_its_verify_calls_else_not_verified() -> No
     silent: dict[str, Any] = {"kind": EngineKind.SGLANG, "drafts": None, "draft_tokens": None, "accepted_tokens": None}
     assert codes(assemble(evidence(True, **silent)))[1] == {"arm_not_verified"}
     assert codes(assemble(evidence(True, **silent, spec_verify_calls=7)))[0] == {"arm_not_drafting"}
+
+
+@pytest.mark.parametrize(("running", "voided"), [(2.8, False), (1.0, False), (5.2, True)])
+def test_a_gauge_set_by_prefills_without_the_requests_they_let_in_is_no_fault(running: float, voided: bool) -> None:
+    given = on_sglang(with_pages(evidence(), running=running))
+    assert ("concurrency_mismatch" in codes(assemble(given))[0]) == voided
 
 
 def verified(given: Evidence, *calls: float | None) -> Evidence:
