@@ -36,10 +36,14 @@ def draft_length(cell: Cell) -> float | None:
     than it accepts, and the first token of an answer comes from its prompt:
 
         steps = output tokens - accepted tokens - requests, and at least the drafts
+
+    Tokens are counted as the cell's tok/s are: SGLang's counter has some that no answer has.
     """
     if cell.drafts is None or cell.draft_tokens is None:
         return None
     tokens = cell.client_tokens if cell.server_tokens is None else cell.server_tokens
+    if tokens is not None and cell.server_tok_s and cell.output_tok_s:
+        tokens *= cell.output_tok_s / cell.server_tok_s
     steps = cell.drafts
     if tokens is not None and cell.accepted_tokens is not None:
         steps = max(steps, tokens - cell.accepted_tokens - cell.requests)

@@ -105,7 +105,7 @@ def _fault(arm: str, cells: Sequence[Cell]) -> str | None:
     points = [point for cell in usable if (point := _point(cell)) is not None]
     if usable and not points:
         if any(cell.k and not cell.drafts for cell in usable):
-            return f"the server's pages do not tell how many tokens {arm} drafted (those of SGLang never do)"
+            return f"the server's pages do not tell how many tokens {arm} drafted (those of SGLang do from 0.5.15 on)"
         return f"the cells of {arm} lack token counts"
     rungs = _rungs(points) if points else 0
     if rungs < MIN_RUNGS:

@@ -8,7 +8,15 @@ from probes.load.records import Ending, RequestRecord
 from probes.sweep import judge
 from probes.sweep.evidence import Evidence
 from probes.sweep.steady import cut_ramp
-from probes.sweep.totals import accepted_per_pos, finished_between, kv_max, live_counter, moved, total
+from probes.sweep.totals import (
+    accepted_per_pos,
+    finished_between,
+    kv_max,
+    live_counter,
+    moved,
+    total,
+    verify_calls_between,
+)
 from probes.sweep.window import (
     Span,
     client_tokens_in,
@@ -47,29 +55,66 @@ class _Whole:
     foreign_prompt_tokens: float | None = None
 
 
-def _whole(evidence: Evidence) -> _Whole:
+def _whole(evidence: Evidence, client_tokens: int | None) -> _Whole:
     idle = evidence.before is not None and evidence.after is not None
     a, b = (evidence.before, evidence.after) if idle else (evidence.start, evidence.end)
     if a is None or b is None:
         return _Whole()
     queries, hits = moved(a, b, lambda e: e.prefix_queries), moved(a, b, lambda e: e.prefix_hits)
-    drafts = moved(a, b, lambda e: e.drafts)
     done = finished_between(a, b)
     # Every request of ours may have reached the engine, also those that failed, were cut off or were sent twice.
     ours = len(evidence.records) + sum(record.retried for record in evidence.records)
+    foreign = max(0.0, done - ours) if idle and done is not None else None
+    drafting = _drafting(evidence, a, b, client_tokens if evidence.is_clean(foreign) else None)
     return _Whole(
         preemptions=moved(a, b, lambda e: e.preemptions),
-        drafts=drafts,
-        draft_tokens=moved(a, b, lambda e: e.draft_tokens),
-        accepted_tokens=moved(a, b, lambda e: e.accepted_tokens),
-        accepted_per_pos=accepted_per_pos(a, b, drafts),
+        drafts=drafting.drafts,
+        draft_tokens=drafting.draft_tokens,
+        accepted_tokens=drafting.accepted_tokens,
+        accepted_per_pos=accepted_per_pos(a, b, drafting.drafts),
         prefix_hit_ratio=hits / queries if hits is not None and queries else None,
         server_tokens=moved(a, b, lambda e: e.generation_tokens) if idle else None,
-        foreign=max(0.0, done - ours) if idle and done is not None else None,
+        foreign=foreign,
         foreign_prompt_tokens=_foreign_prompt_tokens(evidence.records, moved(a, b, lambda e: e.prompt_tokens))
         if idle
         else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Drafting:
+    """Steps of drafting requests, each request's counted by itself, and their tokens."""
+
+    drafts: float | None
+    draft_tokens: float | None
+    accepted_tokens: float | None
+
+
+def _drafting(evidence: Evidence, a: Reading, b: Reading, usage: int | None) -> _Drafting:
+    """By vLLM's counters; by SGLang's count of verify calls and `usage`, the tokens of the very requests it is of.
+
+    A call makes one token more than it accepts, and an answer's first token comes from its prompt. The call that ends
+    an answer counts for what the answer took of it.
+    """
+    drafts = moved(a, b, lambda e: e.drafts)
+    if not evidence.is_sglang or drafts is not None:
+        drafted, accepted = moved(a, b, lambda e: e.draft_tokens), moved(a, b, lambda e: e.accepted_tokens)
+        return _Drafting(drafts, drafted, accepted)
+    # The calls of a request are added when it finishes.
+    calls = verify_calls_between(a, b) if finished_between(a, b) else None
+    shown = {reading.k for reading in evidence.readings if reading.k is not None}
+    one_k = next(iter(shown)) if len(shown) == 1 else None if shown else _identified_k(evidence)
+    return _Drafting(
+        drafts=calls,
+        draft_tokens=None if calls is None or one_k is None else calls * one_k,
+        accepted_tokens=None if not calls or usage is None else max(0.0, usage - len(evidence.records) - calls),
+    )
+
+
+def _identified_k(evidence: Evidence) -> int | None:
+    """What the server says besides its page, which SGLang's does not show before the first decode report."""
+    identity = evidence.identity or (evidence.seen.identity if evidence.seen else None)
+    return identity.k if identity else None
 
 
 def _foreign_prompt_tokens(records: tuple[RequestRecord, ...], read: float | None) -> float | None:
@@ -128,9 +173,9 @@ def _usage_scale(evidence: Evidence, whole: _Whole, client_tokens: int | None) -
     SGLang's decode counter leaves out each answer's first token and counts what speculation made past its end, so it
     would flatter drafting arms by a percent or two. Usage is exact, and the mix of answers in the window is the cell's.
     """
-    sglang = evidence.readings and evidence.readings[-1].engine_kind is EngineKind.SGLANG
-    clean = evidence.was_idle and not whole.foreign and all(r.ending is Ending.OK for r in evidence.records)
-    if not sglang or not clean or not client_tokens or not whole.server_tokens:
+    if not evidence.is_sglang or not evidence.is_clean(whole.foreign):
+        return 1.0
+    if not client_tokens or not whole.server_tokens:
         return 1.0
     return client_tokens / whole.server_tokens
 
@@ -146,7 +191,7 @@ def _numbers(evidence: Evidence) -> Cell:
     answered = [r for r in records if r.ending is Ending.OK]
     ended = ended_in(records, window) if window else []
     client_tokens = _client_tokens(records)
-    whole = _whole(evidence)
+    whole = _whole(evidence, client_tokens)
     server_tok_s = _server_tok_s(evidence, window)
     scale = _usage_scale(evidence, whole, client_tokens)
     client_tok_s = None
@@ -186,7 +231,7 @@ def _numbers(evidence: Evidence) -> Cell:
         loop_lag_p99_ms=evidence.health.lag_p99_ms,
         client_cpu_share=evidence.health.cpu_share,
         in_flight_mean=in_flight_mean(records, window) if window else None,
-        k=next((r.k for r in reversed(evidence.readings) if r.k is not None), None),
+        k=next((r.k for r in reversed(evidence.readings) if r.k is not None), _identified_k(evidence)),
         engine_count=engines,
         dispatch_p99_ms=evidence.health.dispatch_p99_ms,
         client_workers=evidence.workers,

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from probes.answer_values import CurvePoint
 from probes.load.health import ClientHealth
-from probes.load.records import RequestRecord
+from probes.load.records import Ending, RequestRecord
 from probes.sweep.plan import ArmPlan, CellSlot, LoadSpec
 from probes.sweep.sameness import Seen
 from probes.sweep.window import Span
-from probes.values import Identity, Reading
+from probes.values import EngineKind, Identity, Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +67,13 @@ class Evidence:
     def engine_count(self) -> int | None:
         """Engines on the newest page."""
         return len(self.readings[-1].engines) or None if self.readings else None
+
+    @property
+    def is_sglang(self) -> bool:
+        """Which server wrote the pages."""
+        return bool(self.readings) and self.readings[-1].engine_kind is EngineKind.SGLANG
+
+    def is_clean(self, foreign_requests: float | None) -> bool:
+        """Whether usage and the server's counts from idle to idle are of the same requests, all of them whole."""
+        whole = all(record.ending is Ending.OK for record in self.records)
+        return self.was_idle and not foreign_requests and whole

@@ -7,7 +7,7 @@ from statistics import mean, stdev
 
 from probes.load.records import Ending
 from probes.sweep.evidence import Evidence
-from probes.sweep.judge_server import GAUGE_SAMPLES_MIN, is_sglang
+from probes.sweep.judge_server import GAUGE_SAMPLES_MIN
 from probes.sweep.totals import in_system
 from probes.values import Cell, Reason
 
@@ -40,7 +40,7 @@ def concurrency(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
         return
     gauge = mean(polled)
     # A report of a prefill leaves out the requests that it lets in, and SGLang's stands until the next report.
-    least = 0.0 if is_sglang(evidence) else held * (1.0 - _hidden_share(evidence))
+    least = 0.0 if evidence.is_sglang else held * (1.0 - _hidden_share(evidence))
     below, above = least - gauge, gauge - held
     chance = GAUGE_ERRORS * stdev(polled) / len(polled) ** 0.5
     if max(below, above) > max(GAUGE_APART_MAX * held, GAUGE_APART_REQUESTS) + chance:

@@ -38,6 +38,9 @@ def remarks(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
         percent = 100 * (cell.output_tok_s / cell.server_tok_s - 1)
         text = f"the answers' usage says {percent:+.1f}% against the server's counter, and usage counts"
         yield Reason("counter_scaled", text)
+    elif cell.server_tok_s and evidence.is_sglang and not evidence.is_clean(cell.foreign_requests):
+        text = "requests failed, were cut off or were others', so SGLang's counter could not be scaled to usage"
+        yield Reason("counter_not_scaled", text)
     server, client = cell.server_tok_s, cell.client_tok_s
     if server is not None and client is not None and abs(server - client) > RATES_APART_MAX * max(server, client):
         text = f"in the window the server counted {server:.0f} tok/s, the requests' own times say {client:.0f}"

@@ -10,7 +10,7 @@ from probes.load.records import Ending
 from probes.scrape.rates import restarted
 from probes.sweep.evidence import Evidence
 from probes.sweep.sameness import Seen, arm_changed
-from probes.values import Cell, EngineKind, Reason
+from probes.values import Cell, Reason
 
 ERROR_SHARE_MAX = 0.02
 """Above this share of failed requests the load was not the planned one."""
@@ -20,9 +20,10 @@ FOREIGN_PROMPT_SLACK = 1.0
 """Prompt tokens for each request of ours: some servers count a start token that usage leaves out."""
 PAGE_UNKNOWN = 64.0
 """SGLang counts whole pages of each prompt; a page's size before its page shows it."""
-SGLANG_ENDS_APART = 1.0
-"""Tokens of each answer, and K more, by which SGLang's counter of decode steps is off: it leaves out the first token
-and takes in what was drafted or stepped beyond the end."""
+SGLANG_ENDS_APART = (1.0, 2.0)
+"""Tokens of each answer, and tokens times K if that is more, by which SGLang's counter of decode steps is off. It
+leaves out the first token, takes in what the last step drafted beyond the end (up to K) and, with steps overlapped, a
+whole step more (up to K + 1)."""
 BLOCK_UNKNOWN = 16.0
 PREFIX_OFF_MAX = 0.05
 """Share of prompt tokens by which the prefix cache may be off its target."""
@@ -55,7 +56,7 @@ def changed(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     identity = evidence.identity or evidence.seen.identity
     k = identity.k if cell.k is None else cell.k
     # SGLang shows the K in force, and adaptive speculation changes that as it runs.
-    now = Seen(identity, evidence.readings[-1].cache_config, None if is_sglang(evidence) else k)
+    now = Seen(identity, evidence.readings[-1].cache_config, None if evidence.is_sglang else k)
     if difference := arm_changed(evidence.seen, now):
         what, before, after = difference
         text = f"the server is not the one the sweep began with: its {what} was {before} and is {after}"
@@ -70,7 +71,7 @@ def foreign(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
         return
     tokens = cell.foreign_prompt_tokens
     slack = FOREIGN_PROMPT_SLACK
-    if is_sglang(evidence):
+    if evidence.is_sglang:
         slack += _block_tokens(evidence, PAGE_UNKNOWN) - 1
     # Some engines count a preempted request's prompt again.
     if tokens is not None and not cell.preemptions and tokens > slack * len(evidence.records):
@@ -105,11 +106,10 @@ def no_usage(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
 def token_mismatch(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     """Counter and answers disagree about what came out."""
     ours, theirs = cell.client_tokens, cell.server_tokens
-    if ours is None or theirs is None or cell.server_tok_s is None or not evidence.was_idle:
+    if ours is None or theirs is None or cell.server_tok_s is None or not evidence.is_clean(cell.foreign_requests):
         return
-    if cell.foreign_requests or any(r.ending is not Ending.OK for r in evidence.records):
-        return
-    ends = (SGLANG_ENDS_APART + (cell.k or 0)) * cell.requests if is_sglang(evidence) else 0.0
+    at_least, times_k = SGLANG_ENDS_APART
+    ends = max(at_least, times_k * (cell.k or 0)) * cell.requests if evidence.is_sglang else 0.0
     if abs(ours - theirs) > max(TOKEN_MISMATCH_MAX * max(ours, theirs), ends):
         text = f"the server counted {theirs:.0f} output tokens over the cell, its answers' usage says {ours}"
         yield Reason("token_mismatch", text)
@@ -163,11 +163,6 @@ def _template_hits(evidence: Evidence) -> float:
     """Share of prompt tokens that may hit although nothing of ours is shared."""
     prompts = [record.prompt_tokens for record in evidence.records if record.prompt_tokens]
     return TEMPLATE_TOKENS_MAX * len(prompts) / sum(prompts) if evidence.chat and prompts else 0.0
-
-
-def is_sglang(evidence: Evidence) -> bool:
-    """Which server wrote the pages."""
-    return bool(evidence.readings) and evidence.readings[-1].engine_kind is EngineKind.SGLANG
 
 
 def _block_tokens(evidence: Evidence, unknown: float) -> float:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from probes.crossover.cells import draft_length
+from probes.load.records import Ending
 from probes.sweep.assemble import assemble
 from probes.sweep.evidence import Evidence
 from probes.sweep.sameness import Seen
@@ -52,7 +54,8 @@ def test_sglang_counts_whole_pages_of_a_prompt(extra: int, page_tokens: int | No
 
 
 @pytest.mark.parametrize(
-    ("usage", "k", "voided"), [(97, 3, False), (97, None, True), (101, None, False), (92, 3, True)]
+    ("usage", "k", "voided"),
+    [(97, 3, False), (97, None, True), (101, None, False), (94, 3, False), (93, 3, True), (99, 0, False)],
 )
 def test_sglang_counts_an_answers_ends_otherwise(usage: int, k: int | None, voided: bool) -> None:
     given = on_sglang(with_tokens(usage), k=k)
@@ -70,6 +73,8 @@ def test_an_sglang_arm_is_verified_by_its_verify_calls_else_not_verified() -> No
     silent: dict[str, Any] = {"kind": EngineKind.SGLANG, "drafts": None, "draft_tokens": None, "accepted_tokens": None}
     assert codes(assemble(evidence(True, **silent)))[1] == {"arm_not_verified"}
     assert codes(assemble(evidence(True, **silent, spec_verify_calls=7)))[0] == {"arm_not_drafting"}
+    nobody = replace(evidence(True, **silent, spec_verify_calls=7, finished=80.0), records=())
+    assert "arm_not_verified" in codes(assemble(nobody))[1], "calls are added when a request finishes"
 
 
 @pytest.mark.parametrize(("running", "voided"), [(2.8, False), (1.0, False), (5.2, True)])
@@ -103,9 +108,62 @@ def verified(given: Evidence, *calls: float | None) -> Evidence:
 def test_verify_calls_tell_that_an_arm_drafts_from_its_first_finished_request_on(
     engines: int, calls: tuple[float | None, float | None], void: set[str], notes: set[str]
 ) -> None:
-    plain = {"drafts": None, "draft_tokens": None, "accepted_tokens": None, "accepted_per_pos": ()}
+    plain: dict[str, Any] = {"drafts": None, "draft_tokens": None, "accepted_tokens": None, "accepted_per_pos": ()}
     given = verified(on_sglang(evidence(True, engines=engines, **plain), k=3), *calls)
     assert codes(assemble(given)) == (void, notes)
+
+
+def drafting(calls: float, *, k: int | None = 3, ending: Ending = Ending.OK) -> Cell:
+    """80 answers of 100 tokens by these verify calls; the last answer ends in another way."""
+    plain: dict[str, Any] = {"drafts": None, "draft_tokens": None, "accepted_tokens": None, "accepted_per_pos": ()}
+    given = verified(on_sglang(evidence(True, **plain), k=k), None, calls)
+    *others, last = given.records
+    return assemble(replace(given, records=(*others, replace(last, ending=ending))))
+
+
+def test_acceptance_is_what_answers_took_of_each_verify_call() -> None:
+    cell = drafting(80 * 99 / 2.2)
+    assert cell.acceptance_length == pytest.approx(2.2), "the first token of each answer is its prompt's"
+    assert draft_length(cell) == pytest.approx(3.0)
+    assert cell.void == ()
+
+
+def test_a_counter_that_takes_in_what_no_answer_has_makes_no_draft_shorter() -> None:
+    cell = replace(drafting(80 * 99 / 2.2), output_tok_s=98.0, server_tok_s=100.0, server_tokens=8000 / 0.98)
+    assert draft_length(cell) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("unclean", "known"), [({"k": None}, (None, True)), ({"ending": Ending.CANCELLED}, (10_800.0, False))]
+)
+def test_what_was_drafted_and_accepted_is_unknown_without_k_or_with_answers_that_are_not_whole(
+    unclean: dict[str, Any], known: tuple[float | None, bool]
+) -> None:
+    cell = drafting(3600.0, **unclean)
+    assert (cell.drafts, cell.draft_tokens) == (3600.0, known[0])
+    assert (cell.acceptance_length is not None) is known[1]
+
+
+def test_a_baseline_whose_server_verified_drafts_is_void() -> None:
+    assert codes(assemble(verified(on_sglang(evidence()), None, 30.0)))[0] == {"arm_drafting"}
+
+
+def test_k_comes_from_the_server_where_its_page_has_had_no_decode_report() -> None:
+    given = on_sglang(evidence(True), k=None)
+    assert assemble(replace(given, identity=replace(WHO, k=3))).k == 3
+    assert assemble(replace(given, seen=Seen(replace(WHO, k=3)))).k == 3
+    assert assemble(replace(on_sglang(evidence(True), k=2), identity=replace(WHO, k=3))).k == 2
+
+
+def test_a_counter_that_could_not_be_scaled_says_so() -> None:
+    given = on_sglang(with_tokens(99), k=3)
+    *others, last = given.records
+    cut = replace(given, records=(*others, replace(last, ending=Ending.CANCELLED)))
+    assert "counter_not_scaled" in codes(assemble(cut))[1]
+    assert assemble(cut).output_tok_s == pytest.approx(RATE)
+    assert "counter_not_scaled" not in codes(assemble(given))[1]
+    vllm = with_tokens(99)
+    assert "counter_not_scaled" not in codes(assemble(replace(vllm, records=cut.records)))[1]
 
 
 @pytest.mark.parametrize(("usage", "percent"), [(100, None), (99, "-1.0%"), (101, "+1.0%")])
