@@ -202,6 +202,8 @@ def _acceptance_length(newest: Reading, rates: Sequence[EngineRates]) -> float |
     accepted = _ratio(rates, "accepted_tok_s", "drafts_per_s")
     if accepted is not None:
         return 1.0 + accepted
+    if _total(rates, "drafts_per_s") == 0:
+        return None
     if newest.engine_kind is EngineKind.SGLANG and newest.speculation_configured and _total(rates, "generation_tok_s"):
         gauges = [e.acceptance_length_gauge for e in newest.engines if e.acceptance_length_gauge]
         return sum(gauges) / len(gauges) if gauges else None

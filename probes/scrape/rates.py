@@ -48,7 +48,7 @@ def rates_between(a: Reading, b: Reading) -> tuple[EngineRates, ...]:
         elif not sound:
             rates.append(EngineRates(engine.engine, dt_s))
         else:
-            rates.append(_engine_rates(old, engine, dt_s, renamed))
+            rates.append(_engine_rates(old, engine, dt_s, renamed, b.k if a.k == b.k else None))
     return tuple(rates)
 
 
@@ -99,12 +99,14 @@ def _fell(old: EngineReading, new: EngineReading, renamed: set[str]) -> bool:
     )
 
 
-def _engine_rates(old: EngineReading, new: EngineReading, dt_s: float, renamed: set[str]) -> EngineRates:
+def _engine_rates(old: EngineReading, new: EngineReading, dt_s: float, renamed: set[str], k: int | None) -> EngineRates:
     moved: dict[str, float | None] = {}
     for name in COUNTERS:
         before, after = getattr(old, name), getattr(new, name)
         known = before is not None and after is not None and name not in renamed
         moved[name] = after - before if known else None
+    if moved["drafts"] is None and moved["spec_verify_calls"] is not None:
+        moved |= _from_verify_calls(old, new, moved["spec_verify_calls"], k)
 
     def per_second(name: str) -> float | None:
         value = moved[name]
@@ -129,6 +131,23 @@ def _engine_rates(old: EngineReading, new: EngineReading, dt_s: float, renamed: 
         effective_k=_ratio(drafted, drafts),
         quantiles_ms=_quantiles_ms(old.histograms, new.histograms),
     )
+
+
+def _from_verify_calls(old: EngineReading, new: EngineReading, calls: float, k: int | None) -> dict[str, float | None]:
+    """What SGLang's requests that finished drafted and accepted; nothing where none did, since all count at their end.
+
+    A call makes one token more than it accepts, and an answer's first token comes from its prompt. The call that ends
+    an answer counts for what the answer took of it.
+    """
+    before, after = old.histograms.get("generation_tokens"), new.histograms.get("generation_tokens")
+    answers = gained(before, after) if before is not None and after is not None else None
+    if answers is None or not answers.count:
+        return {}
+    return {
+        "drafts": calls,
+        "draft_tokens": None if k is None else k * calls,
+        "accepted_tokens": max(0.0, answers.total - answers.count - calls),
+    }
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:

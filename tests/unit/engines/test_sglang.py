@@ -181,7 +181,7 @@ def test_what_0_5_15_lacks_is_unknown_and_not_zero() -> None:
     assert facts is not None
     (engine,) = facts.engines
     assert "itl_s" in engine.histograms
-    assert "tpot_s" not in engine.histograms, "the gaps between outputs are of steps under speculation"
+    assert "tpot_s" not in engine.histograms, "gaps between tokens are no requests' means"
     assert engine.preemptions is None
     assert facts.process_start_s is None
     assert "cache_dtype" not in facts.cache_config
