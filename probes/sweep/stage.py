@@ -79,7 +79,7 @@ class Stage:
         """Load that is thrown away; it also shows at once where an arm refuses requests. Raises ArmMismatch."""
         job = self._job(CellSlot(arm.name, warmup_rung(self._plan), 0, WARMUP_ORDER), None)
         loop = make_loop(job)
-        watch = GaugeWatch(self._scrapers[arm.name], loop, arm.name, self._plan.max_foreign)
+        watch = GaugeWatch(self._scrapers[arm.name], loop, arm.name, self._plan.max_foreign, before=None)
         end_s = time.monotonic() + self._plan.warmup_s
         self._loaded = arm.name
         try:
