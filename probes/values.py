@@ -181,6 +181,9 @@ class Latency:
 LIMITED = "limited"
 """The note by which a sweep says that admission, not the ladder, set the batch; it saw every poll, others do not."""
 
+SCALED = "counter_scaled"
+"""The note by which a sweep says that the server's counter is not exact and the answers' usage counts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:

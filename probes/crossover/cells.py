@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probes.answer_values import CurvePoint
-from probes.values import Cell
+from probes.values import SCALED, Cell
 
 
 def cells_to_points(cells: Sequence[Cell]) -> list[CurvePoint]:
@@ -37,13 +37,13 @@ def draft_length(cell: Cell) -> float | None:
 
         steps = output tokens - accepted tokens - requests, and at least the drafts
 
-    Tokens are counted as the cell's tok/s are: SGLang's counter has some that no answer has.
+    Tokens are the server's, or where a note says that usage counts (SGLang, whose counter has some that no answer
+    has) the answers'.
     """
     if cell.drafts is None or cell.draft_tokens is None:
         return None
-    tokens = cell.client_tokens if cell.server_tokens is None else cell.server_tokens
-    if tokens is not None and cell.server_tok_s and cell.output_tok_s:
-        tokens *= cell.output_tok_s / cell.server_tok_s
+    by_usage = cell.server_tokens is None or any(note.code == SCALED for note in cell.notes)
+    tokens = cell.client_tokens if by_usage else cell.server_tokens
     steps = cell.drafts
     if tokens is not None and cell.accepted_tokens is not None:
         steps = max(steps, tokens - cell.accepted_tokens - cell.requests)

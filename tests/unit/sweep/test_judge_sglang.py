@@ -113,11 +113,11 @@ def test_verify_calls_tell_that_an_arm_drafts_from_its_first_finished_request_on
     assert codes(assemble(given)) == (void, notes)
 
 
-def drafting(calls: float, *, k: int | None = 3, ending: Ending = Ending.OK) -> Cell:
-    """80 answers of 100 tokens by these verify calls; the last answer ends in another way."""
+def drafting(calls: float, *, k: int | None = 3, usage: int = TOKENS, ending: Ending = Ending.OK) -> Cell:
+    """80 answers of `usage` tokens by these verify calls, of 100 by the counter; the last one ends in another way."""
     plain: dict[str, Any] = {"drafts": None, "draft_tokens": None, "accepted_tokens": None, "accepted_per_pos": ()}
     given = verified(on_sglang(evidence(True, **plain), k=k), None, calls)
-    *others, last = given.records
+    *others, last = (replace(record, output_tokens=usage) for record in given.records)
     return assemble(replace(given, records=(*others, replace(last, ending=ending))))
 
 
@@ -129,8 +129,10 @@ def test_acceptance_is_what_answers_took_of_each_verify_call() -> None:
 
 
 def test_a_counter_that_takes_in_what_no_answer_has_makes_no_draft_shorter() -> None:
-    cell = replace(drafting(80 * 99 / 2.2), output_tok_s=98.0, server_tok_s=100.0, server_tokens=8000 / 0.98)
+    cell = drafting(80 * 97 / 2.2, usage=98)
+    assert (cell.client_tokens, cell.server_tokens) == (7840, 8000.0)
     assert draft_length(cell) == pytest.approx(3.0)
+    assert cell.acceptance_length == pytest.approx(2.2)
 
 
 @pytest.mark.parametrize(
