@@ -9,13 +9,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from monitor.as_of_now import as_of_now
-from monitor.compared import arms_compared, compared, seen_faster
+from monitor.compared import arms_compared, compared, seen_faster, with_output
 from monitor.cost import with_cost
 from monitor.live_arm import LiveArm, find_live_arm
 from monitor.live_window import LiveWindow, live_window
 from monitor.now_values import AsOfNow, LiveMix
 from monitor.values import CrossoverNow, EndpointStatus, StoredCrossover, StoredReading
-from monitor.verdict_now import BY_CLIENTS, contradicted, no_alert, not_swept, rule_applies, verdict_of, withdrawal
+from monitor.verdict_now import (
+    BY_CLIENTS,
+    contradicted,
+    no_alert,
+    not_borne_out,
+    not_swept,
+    rule_applies,
+    verdict_of,
+    withdrawal,
+)
 from probes.answer_values import ArmVerdict, Axis, BandPoint, Verdict
 from probes.crossover import speedup_at
 from probes.values import Identity, State
@@ -69,9 +78,12 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
         speedup = _speedup(inputs.crossover, crossover.for_arm, window, now)
     costs = speculating and window.speculation_configured is not False
     applies, applies_reason = rule_applies(barrier, costs, window, speedup)
-    alerting = applies and speedup is not None and speedup.high < 1 - settings.tolerated_loss_pct / 100
+    least = 1 - settings.tolerated_loss_pct / 100
+    alerting = applies and speedup is not None and speedup.high < least
     if alerting and seen_faster(now):
         alerting, applies_reason = False, contradicted(now)
+    elif alerting and speedup is not None and (both := with_output(speedup, now)).high >= least:
+        alerting, applies_reason = False, not_borne_out(both, now)
     if applies and not alerting:
         applies_reason = applies_reason or no_alert(verdict, speedup, settings.tolerated_loss_pct)
     found = EndpointStatus(

@@ -99,6 +99,16 @@ def contradicted(now: AsOfNow | None) -> str:
     )
 
 
+def not_borne_out(both: BandPoint, now: AsOfNow | None) -> str:
+    """Why a band under the tolerated loss wakes nobody yet: what the server makes does not show that loss."""
+    if now is None or now.observed is None:
+        return ""
+    return (
+        f"the live output is {band_text(now.observed)} of what the baseline would make at this load; with the sweep "
+        f"that leaves {band_text(both)}, not sure enough for an alert"
+    )
+
+
 def no_alert(verdict: LiveVerdict, speedup: BandPoint | None, tolerated_loss_pct: float) -> str:
     """Why a loss that the rule judged does not count for an alert; empty where nobody would expect one."""
     if speedup is None or not (verdict is LiveVerdict.ABOVE or speedup.high < 1):

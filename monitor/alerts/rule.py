@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from monitor.alerts import text
-from monitor.compared import seen_faster
+from monitor.compared import seen_faster, with_output
 from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, LiveVerdict, StoredCrossover
 from probes.values import State
 
@@ -34,7 +34,7 @@ class Finding(StrEnum):
     """What one look says of the condition."""
 
     BREACH = "breach"
-    """The whole band is under 1 - tolerated loss."""
+    """The whole band is under 1 - tolerated loss, and still is with the live output weighed in."""
     BETWEEN = "between"
     """Neither: the band straddles the threshold, or the middle has not come back far enough."""
     CLEAR = "clear"
@@ -57,9 +57,10 @@ def judge(status: EndpointStatus, settings: RuleSettings) -> Finding:
     if seen_faster(status.as_of_now):
         # What the server itself shows to be faster wakes nobody and keeps nobody up, whatever an old band says.
         return Finding.CLEAR
-    if speedup.high < 1 - settings.tolerated_loss_pct / 100:
+    both = with_output(speedup, status.as_of_now)
+    if max(speedup.high, both.high) < 1 - settings.tolerated_loss_pct / 100:
         return Finding.BREACH
-    if speedup.ratio > 1 - settings.clear_loss_pct / 100:
+    if max(speedup.ratio, both.ratio) > 1 - settings.clear_loss_pct / 100:
         return Finding.CLEAR
     return Finding.BETWEEN
 

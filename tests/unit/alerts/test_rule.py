@@ -184,12 +184,27 @@ def test_what_one_look_says(status: EndpointStatus, finding: Finding) -> None:
     assert judge(status, SETTINGS) is finding
 
 
-@pytest.mark.parametrize(("low", "finding"), [(1.01, Finding.CLEAR), (0.99, Finding.BREACH)])
-def test_an_output_that_is_ahead_for_sure_is_no_breach_whatever_the_band_says(low: float, finding: Finding) -> None:
-    now = AsOfNow(
-        "k3", Verdict.CROSSES, 24.0, 21.0, 28.0, (), 2.6, 2.6, None, None, None, BandPoint(48.0, low + 0.1, low, 1.3)
-    )
+def observed(ratio: float, low: float, high: float) -> AsOfNow:
+    point = BandPoint(48.0, ratio, low, high)
+    return AsOfNow("k3", Verdict.CROSSES, 24.0, 21.0, 28.0, (), 2.6, 2.6, None, None, None, point)
+
+
+@pytest.mark.parametrize(
+    ("now", "finding"),
+    [
+        (observed(1.11, 1.01, 1.3), Finding.CLEAR),
+        (observed(1.09, 0.99, 1.3), Finding.BETWEEN),
+        (observed(0.90, 0.78, 1.0), Finding.BREACH),
+        (observed(0.50, 0.40, 0.6), Finding.BREACH),
+    ],
+    ids=["ahead for sure", "too far ahead for the band", "as the band says", "behind even the band"],
+)
+def test_a_breach_is_borne_out_by_what_the_server_makes(now: AsOfNow, finding: Finding) -> None:
     assert judge(a_status(0.88, as_of_now=now), SETTINGS) is finding
+
+
+def test_an_output_behind_the_band_makes_no_breach_of_a_band_that_is_none() -> None:
+    assert judge(a_status(0.96, as_of_now=observed(0.5, 0.4, 0.6)), SETTINGS) is Finding.BETWEEN
 
 
 def test_a_firing_alert_ends_once_the_servers_own_output_has_spoken_against_it_for_long_enough() -> None:
