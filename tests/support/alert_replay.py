@@ -1,0 +1,124 @@
+"""Feeds readings that a daemon took from real servers through status and alert rule, to see what it would say today.
+
+`replay(FIXTURE)` gives the events by phase; `looks(readings_in(FIXTURE))` gives every look (`look.status` says why),
+for instance the ones at 158 concurrent: `[one.status for one in looks(...) if one.phase == "climb"]`.
+
+`FIXTURE` has a line for each scrape, oldest first: `{"phase": ..., "reading": a Reading as monitor.store.codec writes it}`.
+One endpoint, whose traffic a router sent to one server after another, so that a page may be another server's than the
+last. One alert state lives through all phases, as in the daemon; a look is taken at each scrape. The answer compared with
+is the sweep that the daemon had, made anew from its cells.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from monitor.alerts.rule import RuleSettings, evaluate
+from monitor.live_mix import MIX_SPAN_S, NEWEST_SPAN_S, newest_mix
+from monitor.now_values import LiveMix
+from monitor.state import EndpointInputs, LiveSettings, endpoint_status
+from monitor.store.codec import from_text
+from monitor.values import AlertEvent, AlertState, EndpointStatus, StoredCrossover, StoredReading
+from probes.answer_values import Axis
+from probes.crossover import completed, estimate
+from probes.crossover.cells import cells_to_points
+from probes.imports.sweep_file import read_sweep
+from probes.scrape.rates import restarted
+from probes.values import Reading, State
+
+H200 = Path(__file__).parents[1] / "data" / "h200"
+FIXTURE = H200 / "alert-readings.jsonl.gz"
+SWEEP = H200 / "streaming" / "static-178.json"
+PHASES = ("climb", "switch", "rate", "poor")
+
+LIVE = LiveSettings(live_window_s=30.0, stale_after_s=10.0, max_age_s=14 * 86400.0, tolerated_loss_pct=3.0)
+"""What the daemon was set to, the defaults but for the shorter window."""
+RULE = RuleSettings(for_s=15.0, keep_firing_for_s=30.0, tolerated_loss_pct=3.0, clear_loss_pct=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One evaluation: what the status was, and what the rule had to tell."""
+
+    phase: str
+    at_s: float
+    status: EndpointStatus
+    event: AlertEvent | None
+
+
+def replay(fixture: Path) -> dict[str, list[AlertEvent]]:
+    """The events of each phase, oldest first; a phase without one has an empty list."""
+    told: dict[str, list[AlertEvent]] = {}
+    for look in looks(readings_in(fixture)):
+        told.setdefault(look.phase, []).extend([look.event] if look.event is not None else [])
+    return told
+
+
+def readings_in(fixture: Path) -> list[tuple[str, Reading]]:
+    """Phase and reading, oldest first."""
+    with gzip.open(fixture, "rt", encoding="utf-8") as lines:
+        bodies = [json.loads(line) for line in lines]
+    return [(body["phase"], from_text(Reading, json.dumps(body["reading"]))) for body in bodies]
+
+
+def looks(
+    readings: Sequence[tuple[str, Reading]], live: LiveSettings = LIVE, rule: RuleSettings = RULE
+) -> Iterator[Look]:
+    """A look at every scrape, with no more than what was known by then."""
+    crossover, state = answer(), AlertState("prod", "above_crossover")
+    seen: list[StoredReading] = []
+    for phase, reading in readings:
+        seen.append(StoredReading(reading, sweep_id=None))
+        now_s = reading.at_s
+        status = endpoint_status(
+            EndpointInputs(
+                name="prod",
+                pool="prod",
+                declared_live_arm=crossover.live_arm,
+                readings=[one for one in seen if one.reading.at_s >= now_s - live.live_window_s],
+                identity=None,
+                fingerprint=crossover.fingerprint,
+                crossover=crossover,
+                mix=_mix(seen, now_s),
+            ),
+            live,
+            now_s,
+        )
+        state, event = evaluate(state, status, rule, now_s, crossover)
+        yield Look(phase, now_s, status, event)
+
+
+@cache
+def answer() -> StoredCrossover:
+    """The sweep's answer as a daemon has it stored."""
+    swept = read_sweep(SWEEP, json.loads(SWEEP.read_text()))
+    found = estimate(cells_to_points(swept.cells), baseline=swept.baseline, axis=Axis.CONCURRENCY_PER_ENGINE)
+    return StoredCrossover(
+        sweep_id=swept.origin.sweep_id,
+        pool="prod",
+        fingerprint=swept.origin.fingerprint,
+        measured_at_s=swept.origin.ended_at_s,
+        result=completed(found, swept.cells, swept.arm_k),
+        arm_k=dict(swept.arm_k),
+        live_arm=swept.origin.live_arm,
+    )
+
+
+def _mix(seen: Sequence[StoredReading], now_s: float) -> LiveMix | None:
+    """The mix of the server that answers now, since it last took over."""
+    own: list[Reading] = []
+    for one in reversed(seen):
+        page = one.reading
+        if page.at_s < now_s - MIX_SPAN_S or (own and restarted(page, own[-1])):
+            break
+        if page.state is State.OK:
+            own.append(page)
+    if len(own) < 2:
+        return None
+    lately = next(page for page in reversed(own) if page.at_s >= own[0].at_s - NEWEST_SPAN_S)
+    return newest_mix(own[-1], lately, own[0])
