@@ -3,9 +3,9 @@
 `replay(FIXTURE)` gives the events by phase; `looks(readings_in(FIXTURE))` gives every look (`look.status` says why),
 for instance the ones at 158 concurrent: `[one.status for one in looks(...) if one.phase == "climb"]`.
 
-`FIXTURE` has a line for each scrape, oldest first: `phase`, and `reading` as monitor.store.codec writes one. It is a scrape
-of one endpoint, whose traffic a router sent to one server after another: a page may be another server's than the last.
-One alert state lives through all phases, as in the daemon; a look is taken at each scrape. The answer compared with is
+`FIXTURE` has a line for each scrape, oldest first: its `phase`, and its `reading` as monitor.store.codec writes one.
+A router sent the endpoint's traffic to one server after another, so a page may be another server's than the last. One
+alert state lives through all phases, as in the daemon; a look is taken at each scrape. The answer compared with is
 the sweep that the daemon had, made anew from its cells.
 """
 

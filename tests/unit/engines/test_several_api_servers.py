@@ -10,6 +10,9 @@ from tests.unit.engines.pages import only_engine, real, see
 UNUSED = ("vllm-0.32.0-cpu-2api-off-unused.prom", "vllm-0.32.0-cpu-2api-ngram-unused.prom")
 BUSY = "vllm-0.32.0-cpu-2api-off-c8.prom"
 LATER = "vllm-0.32.0-cpu-2api-off-c8-later.prom"
+FOUR_IDLE = "vllm-0.26.0-h200-4api-off-idle.prom"
+FOUR_BUSY = "vllm-0.26.0-h200-4api-off-c161.prom"
+FOUR_CLIENTS = 161
 
 
 @pytest.mark.parametrize("name", UNUSED)
@@ -74,3 +77,43 @@ def test_tokens_per_step_are_left_out_since_each_process_counts_every_step() -> 
     assert by_page[1] - by_page[0] == pytest.approx(2 * tokens / 8, rel=0.02), "8 requests got a token in every step"
     assert "iteration_tokens" not in only_engine(real(BUSY)).histograms
     assert "iteration_tokens" in only_engine(real("vllm-0.32.0-cpu-off-c8.prom")).histograms
+
+
+def sample(name: str, start: str) -> float:
+    """The one sample of a page that begins so."""
+    (line,) = (line for line in real(name).decode().splitlines() if line.startswith(start))
+    return float(line.split()[1])
+
+
+def test_of_four_processes_the_gauges_are_the_engine_s_and_no_process_s_share() -> None:
+    idle, busy = only_engine(real(FOUR_IDLE)), only_engine(real(FOUR_BUSY))
+    assert (idle.running, idle.waiting, idle.kv_usage) == (0.0, 0.0, 0.0)
+    assert (busy.running, busy.waiting) == (FOUR_CLIENTS, 0.0)
+    assert busy.kv_usage == pytest.approx(0.4956, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", [FOUR_IDLE, FOUR_BUSY])
+def test_of_four_processes_without_speculation_the_page_tells_so(name: str) -> None:
+    facts = see(real(name)).facts
+    assert facts is not None
+    assert (facts.speculation_configured, facts.k) == (False, None), "not unknown, though it shows no process"
+    assert facts.process_start_s is None
+
+
+def test_of_four_processes_counters_are_whole_and_steps_are_counted_four_times() -> None:
+    idle, busy = only_engine(real(FOUR_IDLE)), only_engine(real(FOUR_BUSY))
+    assert idle.generation_tokens is not None
+    assert busy.generation_tokens is not None
+    tokens = busy.generation_tokens - idle.generation_tokens
+    outputs = sum(busy.histograms[name].count - idle.histograms[name].count for name in ("itl_s", "ttft_s"))
+    assert tokens == pytest.approx(outputs, rel=0.001)
+    gap_s = (busy.histograms["itl_s"].total - idle.histograms["itl_s"].total) / (
+        busy.histograms["itl_s"].count - idle.histograms["itl_s"].count
+    )
+    assert gap_s == pytest.approx(0.0115, abs=0.0005)
+
+    count = "vllm:iteration_tokens_total_count{"
+    per_step = tokens / (sample(FOUR_BUSY, count) - sample(FOUR_IDLE, count))
+    assert FOUR_CLIENTS / per_step == pytest.approx(4.0, abs=0.3), "a reader of it would see batches of 39"
+    assert "iteration_tokens" not in busy.histograms
+    assert "iteration_tokens" in only_engine(real("vllm-0.26.0-h200-off-c32.prom")).histograms
