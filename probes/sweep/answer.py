@@ -47,6 +47,11 @@ class Refining:
     """Why no further cell was measured, where the intervals are not the reason."""
 
 
+def finished(plan: SweepPlan, found: Crossover, cells: Sequence[Cell], refining: Refining) -> Crossover:
+    """The answer with all that its arms have to be told by: refining, and front ends that were compared too."""
+    return with_front_end(with_refining(plan, found, cells, refining), cells)
+
+
 def with_refining(plan: SweepPlan, found: Crossover, cells: Sequence[Cell], refining: Refining) -> Crossover:
     """The answer with the reasons `refined` and `refine_stopped` on the arms they are about."""
     if plan.refine_octaves <= 0 or refining.before is None:
@@ -55,7 +60,7 @@ def with_refining(plan: SweepPlan, found: Crossover, cells: Sequence[Cell], refi
         name: replace(verdict, reasons=(*verdict.reasons, *_reasons(plan, verdict, cells, refining)))
         for name, verdict in found.arms.items()
     }
-    return with_front_end(replace(found, arms=arms), cells)
+    return replace(found, arms=arms)
 
 
 def _reasons(plan: SweepPlan, verdict: ArmVerdict, cells: Sequence[Cell], refining: Refining) -> list[Reason]:

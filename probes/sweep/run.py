@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from probes.answer_values import Crossover
 from probes.crossover import completed
 from probes.load.prompts import PromptSet, load_prompts
-from probes.sweep.answer import Refining, answer, with_refining
+from probes.sweep.answer import Refining, answer, finished
 from probes.sweep.backoff import until_quiet
 from probes.sweep.budget import Budget, cell_tokens, tokens_upper
 from probes.sweep.climb import Climb, disturbed
@@ -120,7 +120,7 @@ class _Sweep:
         seen = self._stage.seen
         dynamic = [arm.name for arm in self._plan.arms if arm.dynamic]
         found = completed(self._answer(), self._climb.cells, seen.arm_k if seen else {}, dynamic)
-        found = with_refining(self._plan, found, self._climb.cells, self._refining)
+        found = finished(self._plan, found, self._climb.cells, self._refining)
         return self._outcome("measured", reason, MEASURED, found)
 
     def _broken_off(self, end: Exception, reason: str) -> SweepOutcome:

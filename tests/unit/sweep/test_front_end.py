@@ -13,10 +13,12 @@ import pytest
 from monitor.store.codec import from_text
 from probes.answer_values import Axis, Crossover
 from probes.crossover import cells_to_points, estimate
+from probes.sweep.answer import Refining, finished
 from probes.sweep.assemble import assemble
-from probes.sweep.judge_front_end import FRONT_END, outside_share, with_front_end
+from probes.sweep.judge_front_end import FRONT_END, outside_share
 from probes.values import Cell, Reason
 from tests.support.evidence import evidence, with_pages
+from tests.support.plans import plan
 
 STREAMING = Path(__file__).parents[2] / "data" / "h200" / "streaming"
 
@@ -58,7 +60,7 @@ def test_one_client_between_two_requests_is_not_a_front_end() -> None:
     assert all(rung > 1 for name in ("static", "second-mix") for _, rung in held_back(name))
 
 
-def answer(*, noted: bool) -> Crossover:
+def answer(*, noted: bool, refine_octaves: float = 0.3) -> Crossover:
     found = [
         replace(cell, notes=(*cell.notes, Reason(FRONT_END, "in front")))
         if noted and outside_share(cell) is not None
@@ -66,11 +68,13 @@ def answer(*, noted: bool) -> Crossover:
         for cell in cells("static")
     ]
     whole = estimate(cells_to_points(found), baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE)
-    return with_front_end(whole, found)
+    return finished(plan(refine_octaves=refine_octaves), whole, found, Refining())
 
 
-def test_the_answer_says_from_where_the_baseline_was_held_back() -> None:
-    said = {arm: [r.text for r in v.reasons if r.code == FRONT_END] for arm, v in answer(noted=True).arms.items()}
+@pytest.mark.parametrize("refine_octaves", [0.3, 0.0], ids=["refined", "the ladder only"])
+def test_the_answer_says_from_where_the_baseline_was_held_back(refine_octaves: float) -> None:
+    arms = answer(noted=True, refine_octaves=refine_octaves).arms
+    said = {arm: [r.text for r in v.reasons if r.code == FRONT_END] for arm, v in arms.items()}
     assert all(len(texts) == 1 and "off from 256 concurrent" in texts[0] for texts in said.values())
 
 
