@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-from monitor.values import AlertEvent
-from tests.support.alert_replay import FIXTURE, PHASES, readings_in, replay
+from monitor.values import AlertEvent, EndpointStatus
+from tests.support.alert_replay import FIXTURE, PHASES, looks, readings_in, replay
 
 
 @cache
@@ -33,3 +33,52 @@ def test_a_resolution_is_of_the_alert_that_fired_last() -> None:
     for at, event in enumerate(events):
         assert event.kind == ("firing" if at % 2 == 0 else "resolved")
         assert at % 2 == 0 or event.alert_id == events[at - 1].alert_id
+
+
+@cache
+def seen(phase: str) -> list[EndpointStatus]:
+    return [look.status for look in looks(readings_in(FIXTURE)) if look.phase == phase]
+
+
+def at_load(phase: str, low: float, high: float) -> list[EndpointStatus]:
+    return [status for status in seen(phase) if status.concurrency is not None and low < status.concurrency < high]
+
+
+def test_a_loss_that_the_sweep_had_found_and_the_server_does_not_show_wakes_nobody() -> None:
+    """The sweep's K=3 made 11,840 tok/s at 160; this one 14,100 of 161, and the baseline 14,150 under the same load."""
+    full = [s for s in at_load("climb", 157.0, 160.0) if s.as_of_now is not None and s.as_of_now.observed is not None]
+    assert len(full) > 5
+    for status in full:
+        assert status.speedup_now is not None
+        assert status.speedup_now.high < 0.97, "the sweep's band alone would fire"
+        assert not status.alerting
+        assert "not sure enough for an alert" in status.alerting_reason
+    assert not told()["climb"]
+
+
+def test_poor_acceptance_fires_by_the_crossover_as_of_now() -> None:
+    (event,) = told()["poor"]
+    assert event.kind == "firing"
+    assert "crossover as of now 45" in event.title
+
+
+MEASURED_BY_SWITCHING = 12_795 / 14_151
+"""K=3 over off, tok/s of 161 clients that wait for their answers; seconds before and after the switch."""
+
+
+def test_what_was_said_of_closed_loop_output_held_the_switched_arm() -> None:
+    said = at_load("switch", 157.0, 160.0)[-1].speedup_now
+    assert said is not None
+    assert said.low < MEASURED_BY_SWITCHING < said.high
+    assert said.ratio == pytest.approx(MEASURED_BY_SWITCHING, rel=0.04)
+
+
+def test_what_was_said_of_the_same_arrivals_held_the_switched_arm() -> None:
+    """89.0 requests were in the system of off, each token taking 1.41 times as long, where K=3 had held 62.0."""
+    reading = min(seen("rate"), key=lambda s: abs((s.concurrency or 0.0) - 61.9) if s.live_arm == "k3" else 1e9)
+    assert reading.cost is not None
+    (off,) = [arm for arm in reading.cost.at_same_rate if arm.arm == "off"]
+    assert off.concurrency is not None
+    assert off.time_per_token is not None
+    assert (off.concurrency.low or 0.0) < 89.0 < (off.concurrency.high or 0.0)
+    assert (off.time_per_token.low or 0.0) < 1.41 < (off.time_per_token.high or 0.0)
