@@ -127,7 +127,7 @@ class EngineRates:
     engine: str
     dt_s: float
     reset: bool = False
-    """A counter fell: a restart, or another worker's page. All rates of this interval are None."""
+    """A counter fell, or the pages are two processes': a restart, or another worker. All rates here are None."""
     generation_tok_s: float | None = None
     prompt_tok_s: float | None = None
     finished_per_s: float | None = None

@@ -8,27 +8,28 @@ from __future__ import annotations
 
 from monitor.account_values import EngineMinute
 from monitor.store.db import Store
+from monitor.store.replaced import BEFORE, REPLACED, SHOWN
 
-_SELECT = """
+_SELECT = f"""
     WITH seen AS (
         SELECT e.engine AS engine, e.at_s AS at_s, e.running + e.waiting AS load, e.waiting AS waiting,
             e.generation_tokens AS tokens, e.drafts AS drafts, e.accepted_tokens AS accepted,
-            s.sweep_id AS sweep_id, s.process_start_s AS process, s.speculation_configured AS configured, s.k AS k
+            s.sweep_id AS sweep_id, {SHOWN}
         FROM engine_readings e CROSS JOIN scrapes s ON s.endpoint = e.endpoint AND s.at_s = e.at_s
         WHERE e.endpoint = :endpoint AND e.at_s >= :since AND e.at_s <= :until AND s.state = 'ok'
     ), steps AS (
         SELECT *, at_s - lag(at_s) OVER w AS dt, (load + lag(load) OVER w) / 2 AS mean_load,
             tokens - lag(tokens) OVER w AS made, drafts - lag(drafts) OVER w AS drafted,
             accepted - lag(accepted) OVER w AS taken,
-            process IS lag(process) OVER w AND configured IS lag(configured) OVER w AND k IS lag(k) OVER w AS same,
-            sweep_id IS NOT NULL OR lag(sweep_id) OVER w IS NOT NULL AS swept
+            sweep_id IS NOT NULL OR lag(sweep_id) OVER w IS NOT NULL AS swept, {BEFORE}
         FROM seen WINDOW w AS (PARTITION BY engine ORDER BY at_s)
     )
     SELECT CAST((at_s - :since) / :width AS INTEGER) AS bucket, engine, configured, k, swept, sum(dt) AS seconds,
         sum(mean_load * dt) AS load_s, count(mean_load) AS loads, count(*) AS steps,
         sum(made) AS made, count(made) AS mades, sum(waiting > 0) AS waits, count(waiting) AS looks,
         sum(drafted) AS drafted, sum(taken) AS taken
-    FROM steps WHERE dt > 0 AND dt <= :hole AND same AND ifnull(made, 0) >= 0 AND ifnull(drafted, 0) >= 0
+    FROM steps WHERE dt > 0 AND dt <= :hole AND ifnull(made, 0) >= 0 AND ifnull(drafted, 0) >= 0
+        AND configured IS configured_0 AND k IS k_0 AND NOT {REPLACED}
     GROUP BY bucket, engine, configured, k, swept ORDER BY bucket, engine"""
 # The order of the join is written out: left to itself, SQLite compares every scrape with every engine's row.
 

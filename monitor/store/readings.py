@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from monitor.store.db import Store
 from monitor.store.pages import pack_counts, pack_edges, pack_facts, unpack_facts, unpack_histograms
+from monitor.store.replaced import BEFORE, REPLACED, SHOWN
 from monitor.values import StoredReading
 from probes.values import EngineKind, EngineReading, Reading, State
 
@@ -34,19 +35,18 @@ _SELECT_ENGINES = (
     "SELECT e.*, f.body AS edges FROM engine_readings e LEFT JOIN page_facts f ON f.id = e.edges_id"
     " WHERE e.endpoint = ?"
 )
-_SELECT_SPANS = """
+_SELECT_SPANS = f"""
     WITH seen AS (
-        SELECT e.at_s AS at_s, s.sweep_id AS sweep_id, s.process_start_s AS process, count(*) AS engines,
-            sum(e.finished) AS finished
+        SELECT e.at_s AS at_s, s.sweep_id AS sweep_id, count(*) AS engines, sum(e.finished) AS finished, {SHOWN}
         FROM engine_readings e CROSS JOIN scrapes s ON s.endpoint = e.endpoint AND s.at_s = e.at_s
         WHERE e.endpoint = ? AND e.at_s >= ? AND s.state = 'ok' GROUP BY e.at_s
     ), before AS (
-        SELECT *, lag(at_s) OVER w AS at_s_0, lag(sweep_id) OVER w AS sweep_id_0, lag(process) OVER w AS process_0,
-            lag(engines) OVER w AS engines_0, lag(finished) OVER w AS finished_0
+        SELECT *, lag(at_s) OVER w AS at_s_0, lag(sweep_id) OVER w AS sweep_id_0, lag(engines) OVER w AS engines_0,
+            lag(finished) OVER w AS finished_0, {BEFORE}
         FROM seen WINDOW w AS (ORDER BY at_s)
     ), spans AS (
         SELECT *, sum(
-            finished_0 IS NULL OR finished < finished_0 OR process IS NOT process_0 OR engines <> engines_0
+            finished_0 IS NULL OR finished < finished_0 OR {REPLACED} OR engines <> engines_0
             OR sweep_id IS NOT sweep_id_0
             OR (at_s - at_s_0 > 30 AND EXISTS (
                 SELECT 1 FROM sweeps x WHERE x.outcome <> 'refused' AND x.started_at_s < at_s

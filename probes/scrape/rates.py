@@ -1,6 +1,7 @@
 """What moved between two readings of one endpoint, engine by engine; pure: no clock, no I/O.
 
-A counter that falls means a restart, or a page from another worker: the interval is marked and no rate is guessed.
+A counter that falls, or a page that the process of the one before cannot have written, means a restart or another
+worker's page: the interval is marked and no rate is guessed.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from probes.scrape.quantiles import gained, quantile
-from probes.values import EngineRates, EngineReading, Histogram, Reading
+from probes.values import EngineKind, EngineRates, EngineReading, Histogram, Reading
 
 COUNTERS = (
     "generation_tokens",
@@ -37,7 +38,7 @@ def rates_between(a: Reading, b: Reading) -> tuple[EngineRates, ...]:
     before = {engine.engine: engine for engine in a.engines}
     dt_s, sound = _interval(a, b)
     renamed = {name for name in COUNTERS if a.matched_names.get(name) != b.matched_names.get(name)}
-    replaced = _process_changed(a, b)
+    replaced = _replaced(a, b)
     rates = []
     for engine in b.engines:
         old = before.get(engine.engine)
@@ -56,7 +57,7 @@ def restarted(a: Reading, b: Reading) -> bool:
     """Whether the server was replaced between two readings, or another worker wrote the second page."""
     before = {engine.engine: engine for engine in a.engines}
     renamed = {name for name in COUNTERS if a.matched_names.get(name) != b.matched_names.get(name)}
-    return _process_changed(a, b) or any(
+    return _replaced(a, b) or any(
         _fell(before[engine.engine], engine, renamed) for engine in b.engines if engine.engine in before
     )
 
@@ -75,12 +76,37 @@ def _interval(a: Reading, b: Reading) -> tuple[float, bool]:
     return mono, True
 
 
-def _process_changed(a: Reading, b: Reading) -> bool:
+def _replaced(a: Reading, b: Reading) -> bool:
+    """Whether one process cannot have written both pages, though every counter may have grown from one to the other.
+
+    Only what a server fixes at its start counts. `monitor.store.replaced` says the same in SQL.
+    """
+    one_s, other_s = a.process_start_s, b.process_start_s
+    if one_s is not None and other_s is not None and abs(one_s - other_s) > _SAME_START_S:
+        return True
+    if not a.engines or not b.engines:
+        # A page that was not read lacks everything.
+        return False
     return (
-        a.process_start_s is not None
-        and b.process_start_s is not None
-        and abs(a.process_start_s - b.process_start_s) > _SAME_START_S
+        # One API server shows its start, several sharing a page do not.
+        (one_s is None) != (other_s is None)
+        or _differ(a.engine_kind, b.engine_kind)
+        or bool(a.model_names and b.model_names and set(a.model_names).isdisjoint(b.model_names))
+        or (a.engine_kind is EngineKind.VLLM and _speculates_otherwise(a, b))
     )
+
+
+def _speculates_otherwise(a: Reading, b: Reading) -> bool:
+    """Of two vLLM pages: it registers its speculation series, one for each draft position, before its token counters.
+
+    SGLang's K may change as it runs, and it shows that it drafts once it has.
+    """
+    return _differ(a.k, b.k) or _differ(a.speculation_configured, b.speculation_configured)
+
+
+def _differ(one: object, other: object) -> bool:
+    """Known on both pages and not the same."""
+    return one is not None and other is not None and one != other
 
 
 def _fell(old: EngineReading, new: EngineReading, renamed: set[str]) -> bool:

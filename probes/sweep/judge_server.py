@@ -46,7 +46,8 @@ def no_window(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
 def counter_reset(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     """Another process answered, or two."""
     if any(restarted(a, b) for a, b in pairwise(evidence.readings)):
-        yield Reason("counter_reset", "a counter fell: the server restarted, or two servers answer on one address")
+        text = "a counter fell, or the page is another process's: the server restarted, or two answer on one address"
+        yield Reason("counter_reset", text)
 
 
 def changed(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
