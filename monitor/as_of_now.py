@@ -77,6 +77,8 @@ def as_of_now(
         decides=decides,
         arms=arms,
         no_break_even=no_even if no_even is not None and no_even.code in EITHER_WAY else None,
+        acceptance_moved=moved_a,
+        mix_moved=moved_m,
     )
 
 

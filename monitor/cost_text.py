@@ -36,13 +36,18 @@ def slower_words(speedup: BandPoint) -> str:
     return f"{_more_or_less(*output)} output at the same concurrency ({_more_or_less(*time)} time per token)"
 
 
-def _more_or_less(value: float, low: float, high: float) -> str:
+def time_words(ratio: Span) -> str:
+    """A ratio of times per token as `31% [28, 37] less time per token`; an open edge is an ellipsis."""
+    edges = (100 * (edge - 1) if edge is not None else None for edge in (ratio.low, ratio.high))
+    return f"{_more_or_less(100 * (ratio.value - 1), *edges)} time per token"
+
+
+def _more_or_less(value: float, low: float | None, high: float | None) -> str:
     """A difference in percent, its interval in the direction that the word names."""
-    if value < 0:
-        value, low, high, word = -value, -high, -low, "less"
-    else:
-        word = "more"
-    return f"{round(value)}% [{round(low)}, {round(high)}] {word}"
+    word, sign = ("less", -1) if value < 0 else ("more", 1)
+    edges = (low, high) if sign > 0 else (high, low)
+    told = (str(round(sign * edge)) if edge is not None else "..." for edge in edges)
+    return f"{round(sign * value)}% [{', '.join(told)}] {word}"
 
 
 def speedup_of(more_time_pct: Span) -> BandPoint:

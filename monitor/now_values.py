@@ -56,6 +56,10 @@ class AsOfNow:
     left out."""
     no_break_even: Reason | None = None
     """Where no acceptance length makes the two equal: `never_pays` or `always_pays`."""
+    acceptance_moved: bool = False
+    """The live acceptance length left the sweep's by more than its own noise."""
+    mix_moved: bool = False
+    """So did the lengths of requests."""
 
 
 @dataclass(frozen=True, slots=True)

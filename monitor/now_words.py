@@ -7,9 +7,30 @@ from __future__ import annotations
 
 from monitor.now_values import AsOfNow
 from monitor.units import age_text, interval_text, number
-from monitor.values import CrossoverNow
+from monitor.values import CrossoverNow, EndpointStatus
 from probes.answer_values import BandPoint, Verdict
 from probes.steptime.values import Mix
+
+AT_MOST = 0.005
+"""Two acceptance lengths this close look alike with two decimals."""
+
+
+def reason_words(status: EndpointStatus) -> str:
+    """Why the verdict is what it is, then in full what it cannot reckon with."""
+    now = status.as_of_now
+    unreckoned = [reason.text.rstrip(".") for reason in now.reasons] if now is not None and not now.decides else []
+    return "; ".join(text for text in (status.verdict_reason, *unreckoned) if text)
+
+
+def unreckoned_short(now: AsOfNow) -> str:
+    """The same for a screen, where the verdict needs the room: that the crossover stays as swept; else empty."""
+    if now.decides or not now.reasons:
+        return ""
+    lately, was = now.acceptance_length, now.acceptance_measured
+    off = ""
+    if now.acceptance_moved and lately is not None and was is not None:
+        off = f", likely too {'high' if lately < was else 'low'}"
+    return f"no step-time model: crossover as swept{off}"
 
 
 def crossover_words(crossover: CrossoverNow | AsOfNow) -> str:
@@ -34,12 +55,11 @@ def acceptance_words(now: AsOfNow) -> str:
 
 
 def mix_words(now: AsOfNow) -> str:
-    """`requests of 900+120 tokens over the last 15 min, 178+256 when swept` (prompt + answer); empty where the mix is
-    not known."""
+    """`requests of 900+120 tokens (prompt + answer) over the last 15 min, 178+256 when swept`; empty where unknown."""
     if now.mix is None:
         return ""
     swept = f", {tokens(now.mix_measured)} when swept" if now.mix_measured is not None else ""
-    return f"requests of {tokens(now.mix.mix)} tokens over the last {age_text(now.mix.span_s)}{swept}"
+    return f"requests of {tokens(now.mix.mix)} tokens (prompt + answer) over the last {age_text(now.mix.span_s)}{swept}"
 
 
 def tokens(mix: Mix) -> str:
@@ -52,11 +72,16 @@ def break_even_words(point: BandPoint) -> str:
     return f"{point.ratio:.2f} [{point.low:.2f}, {point.high:.2f}]"
 
 
+def most_words(status: EndpointStatus) -> str:
+    """`, and K=3 allows at most 4`, where the break-even's interval ends only there; else empty."""
+    now = status.as_of_now
+    if now is None or now.break_even is None or status.k is None or now.for_arm != status.live_arm:
+        return ""
+    most = status.k + 1
+    return f", and K={status.k} allows at most {most}" if now.break_even.high >= most - AT_MOST else ""
+
+
 def changed_words(now: AsOfNow) -> str:
-    """Acceptance and mix, now and when swept, whichever are known."""
-    return "; ".join(text for text in (acceptance_words(now), mix_words(now)) if text)
-
-
-def span_words(now: AsOfNow) -> str:
-    """`seen in 240 requests`: what the live mix rests on."""
-    return "" if now.mix is None else f"seen in {now.mix.requests:.0f} requests"
+    """What moved of acceptance and mix, now and when swept."""
+    told = (acceptance_words(now) if now.acceptance_moved else "", mix_words(now) if now.mix_moved else "")
+    return "; ".join(text for text in told if text)

@@ -12,6 +12,11 @@ def number(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2g}" if value < 1 else f"{value:.1f}"
 
 
+def percent(value: float) -> str:
+    """`3%`, `1.5%`: a setting, as somebody would write it."""
+    return f"{value:g}%"
+
+
 def age_text(seconds: float) -> str:
     """`40 s`, `12 min`, `3.5 h`, `6 d`."""
     if seconds < 90:

@@ -296,6 +296,15 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class AlertTerms:
+    """The numbers of the alert rule that the screens name."""
+
+    tolerated_loss_pct: float
+    clear_loss_pct: float
+    keep_firing_for_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """All that the screens draw, at one instant; widgets never query."""
 
@@ -318,6 +327,7 @@ class Snapshot:
     pause_reason: str
     next_sweep_at_s: dict[str, float]
     """By pool, from the schedule."""
+    terms: AlertTerms
     acks: dict[str, Intent] = field(default_factory=dict)
     """Newest acknowledgement by alert id."""
     unrestored: tuple[Unrestored, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from monitor.compared import withdrawn
 from monitor.live_window import LiveWindow
 from monitor.now_values import AsOfNow
-from monitor.units import band_text, number
+from monitor.units import band_text, number, percent
 from monitor.values import CrossoverNow, LiveVerdict
 from probes.answer_values import ArmVerdict, BandPoint, Verdict
 from probes.crossover import speedup_at
@@ -30,9 +30,7 @@ def verdict_of(
     if barrier is not None or crossover is None or window.concurrency is None:
         return LiveVerdict.UNKNOWN, barrier or ""
     moved = now is not None and now.decides
-    verdict, reason = place(window.concurrency, crossover, moved=moved)
-    unreckoned = [r.text.rstrip(".") for r in now.reasons] if now is not None and not moved else []
-    return verdict, "; ".join(text for text in (reason, *unreckoned) if text)
+    return place(window.concurrency, crossover, moved=moved)
 
 
 def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -> tuple[LiveVerdict, str]:
@@ -64,7 +62,19 @@ def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -
         return LiveVerdict.ABOVE, ""
     if crossover.high is None and top is not None and concurrency > top:
         return LiveVerdict.UNKNOWN, f"the crossover's upper edge is open and nothing was measured above {top:.3g}"
-    return LiveVerdict.INSIDE, "inside the crossover's interval: a tie within what the sweep could tell"
+    return LiveVerdict.INSIDE, _inside(_speedup_at(concurrency, crossover), crossover.for_arm)
+
+
+def _inside(here: BandPoint | None, arm: str) -> str:
+    """What the band says of a load between the edges: beside a step in the curve all of it may lie on one side of 1."""
+    where = "inside the crossover's interval"
+    if here is None:
+        return f"{where}, and nothing was measured at this load"
+    if here.high < 1:
+        return f"{where}, and {arm} is slower at this load beyond the noise"
+    if here.low > 1:
+        return f"{where}, but {arm} is still faster at this load beyond the noise"
+    return f"{where}: a tie within what the sweep could tell"
 
 
 _SIDES = {
@@ -79,7 +89,7 @@ def _side(concurrency: float, crossover: CrossoverNow) -> LiveVerdict:
     Not for a sweep's own `unclear`, which is about more than its band's width.
     """
     band = crossover.band
-    here = speedup_at(ArmVerdict(crossover.for_arm, crossover.verdict, None, None, None, band, None, ()), concurrency)
+    here = _speedup_at(concurrency, crossover)
     if here is None:
         return LiveVerdict.UNKNOWN
     if here.low > 1 and all(p.low > 1 for p in band if p.concurrency <= concurrency):
@@ -87,6 +97,11 @@ def _side(concurrency: float, crossover: CrossoverNow) -> LiveVerdict:
     if here.high < 1 and all(p.high < 1 for p in band if p.concurrency >= concurrency):
         return LiveVerdict.ABOVE
     return LiveVerdict.UNKNOWN
+
+
+def _speedup_at(concurrency: float, crossover: CrossoverNow) -> BandPoint | None:
+    whole = ArmVerdict(crossover.for_arm, crossover.verdict, None, None, None, crossover.band, None, ())
+    return speedup_at(whole, concurrency)
 
 
 def contradicted(now: AsOfNow | None) -> str:
@@ -113,7 +128,10 @@ def no_alert(verdict: LiveVerdict, speedup: BandPoint | None, tolerated_loss_pct
     """Why a loss that the rule judged does not count for an alert; empty where nobody would expect one."""
     if speedup is None or not (verdict is LiveVerdict.ABOVE or speedup.high < 1):
         return ""
-    return f"the band reaches {speedup.high:.2f}x, and a loss of {number(tolerated_loss_pct)}% is tolerated"
+    # Two decimals would let a band that ends just over the limit look as if it ended on it.
+    limit = f"{1 - tolerated_loss_pct / 100:.2f}"
+    reaches = f"{speedup.high:.2f}x" if f"{speedup.high:.2f}" != limit else f"just over {limit}x"
+    return f"the band reaches {reaches}, and a loss of {percent(tolerated_loss_pct)} is tolerated"
 
 
 def not_swept(pool: str) -> str:

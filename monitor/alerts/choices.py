@@ -70,21 +70,22 @@ def _points(status: EndpointStatus, measured: StoredCrossover) -> dict[str, Band
 
 def _other_arm(status: EndpointStatus, measured: StoredCrossover | None, baseline: str, live: str) -> list[str]:
     if measured is None or status.concurrency is None:
-        return ["a smaller K may still pay at this load: unknown, no sweep has measured one here"]
+        return ["a smaller K may pay at this load: not known, no sweep speaks for it"]
     chosen = best_alternative(status, measured)
     if chosen is not None:
         return [_run(status, measured, *chosen, baseline, live)]
     points = _points(status, measured)
-    known = {arm: point for arm, point in points.items() if point is not None}
-    if not points or len(known) < len(points):
-        if status.k == 1:
-            return []
-        return ["a smaller K may still pay at this load: unknown, no sweep has measured one here"]
-    told = ", ".join(f"{arm} {_ratio(point)}" for arm, point in known.items())
-    return [
-        f"every other measured arm is clearly slower than {baseline} at {_load(status)} concurrent too ({told}), "
-        "so a smaller K is no way out"
-    ]
+    if not points:
+        return [] if status.k == 1 else ["a smaller K may pay at this load: not known, the sweep had no arm with one"]
+    smaller = status.k is None or any(_k_of(measured, arm) < status.k for arm in points)
+    unmeasured = "" if smaller or status.k == 1 else "; a smaller K may pay: the sweep had no arm with one"
+    if unknown := [arm for arm, point in points.items() if point is None]:
+        where = "with the traffic of now" if moved_in(status) else "at this load"
+        return [f"how {' and '.join(unknown)} would do {where} is not known{unmeasured}"]
+    told = ", ".join(f"{arm} {_ratio(point)}" for arm, point in points.items())
+    no_way_out = ", so a smaller K is no way out" if smaller and status.k not in (None, 1) else unmeasured
+    here = f"{baseline} at {_load(status)} concurrent"
+    return [f"every other measured arm is slower than {here} too ({told}){no_way_out}"]
 
 
 def _run(

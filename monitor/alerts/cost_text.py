@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monitor.cost_text import ratio_text, slower_words, span_text
+from monitor.cost_text import slower_words, span_text, time_words
 from monitor.now_values import ArmAtRate, Cost
 from monitor.units import number
 from monitor.values import EndpointStatus
@@ -32,7 +32,7 @@ def _cost(status: EndpointStatus, cost: Cost) -> list[str]:
         )
     gain = cost.capacity_tok_s
     if gain is not None and (gain.low is None or gain.low > 0) and cost.best_arm not in (None, status.live_arm):
-        more = f"{cost.best_arm} would make {span_text(gain, signed=True)} tok/s per engine"
+        more = f"{cost.best_arm} would make {span_text(gain)} tok/s more per engine"
         if cost.saturated:
             said.append(f"Requests are waiting, so output is lost too: {more}.")
         elif cost.saturated is False:
@@ -42,8 +42,8 @@ def _cost(status: EndpointStatus, cost: Cost) -> list[str]:
     there = next((one for one in cost.at_same_rate if one.arm == cost.best_arm), None)
     if not cost.saturated and there is not None and there.concurrency is not None and there.time_per_token is not None:
         said.append(
-            f"If requests keep arriving as now, {there.arm} would settle at {span_text(there.concurrency)} concurrent, "
-            f"where a token takes {ratio_text(there.time_per_token)} times as long as now{_why_more(status, there)}."
+            f"If requests keep arriving as now, {there.arm} would settle at {span_text(there.concurrency)} concurrent "
+            f"with {time_words(there.time_per_token)}{_why_more(status, there)}."
         )
     return said
 
@@ -53,4 +53,4 @@ def _why_more(status: EndpointStatus, there: ArmAtRate) -> str:
     same, rate = status.speedup_now, there.time_per_token
     if same is None or rate is None or rate.value >= same.ratio:
         return ""
-    return ": more than at the same concurrency, because a faster server also has fewer requests in it at a time"
+    return " (a larger gain than at the same concurrency: a faster server also holds fewer requests at a time)"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from monitor.compared import compared_in, moved_in
-from monitor.now_words import break_even_words, changed_words, crossover_words, span_words
+from monitor.now_values import AsOfNow
+from monitor.now_words import break_even_words, changed_words, crossover_words, most_words
 from monitor.units import age_text, interval_text, number
-from monitor.values import CrossoverNow, EndpointStatus
-from probes.answer_values import Verdict
+from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict
+from probes.answer_values import BandPoint, Verdict
 from probes.steptime.fit import NO_STEP_MODEL
 
 TOLD = (NO_STEP_MODEL,)
 """Codes of reasons as of now that a reader of the alert has to know: changes that are seen and not reckoned with."""
+
+HARDLY = 0.9
+"""A break-even at which more than this share of drafts has to be accepted is out of reach of real traffic."""
 
 
 def crossover_short(status: EndpointStatus) -> str:
@@ -40,8 +44,13 @@ def crossover_long(status: EndpointStatus) -> str:
         measured = interval_text(crossover.value, crossover.low, crossover.high)
         if crossover.value is None:
             measured = crossover.verdict.value.replace("_", " ")
-        return f"as of now {crossover_words(now)} concurrent requests per engine; {sweep} measured {measured} {ago}."
-    return f"{_measured(crossover)}; {sweep} measured it {ago}."
+        found = f"as of now {crossover_words(now)} concurrent requests per engine; {sweep} measured {measured} {ago}."
+    else:
+        found = f"{_measured(crossover)}; {sweep} measured it {ago}."
+    if status.verdict is LiveVerdict.INSIDE and status.concurrency is not None and status.verdict_reason:
+        # An alert at a load between the edges would look like a mistake.
+        found += f" {number(status.concurrency)} is {status.verdict_reason}."
+    return found
 
 
 def as_of_now_lines(status: EndpointStatus) -> list[str]:
@@ -51,17 +60,20 @@ def as_of_now_lines(status: EndpointStatus) -> list[str]:
         return []
     lines = []
     if now.decides:
-        rests = f" ({span_words(now)})" if now.mix is not None else ""
-        lines.append(f"Why it moved: {changed_words(now)}{rests}.")
+        lines.append(f"Why it moved: {changed_words(now)}.")
     lines += [f"Note: {reason.text}" for reason in now.reasons if reason.code in TOLD]
     if now.break_even is not None and now.acceptance_length is not None:
-        lines.append(
-            f"Break-even: {now.for_arm} pays at {number(now.break_even.concurrency)} concurrent from an acceptance "
-            f"length of {break_even_words(now.break_even)}; it has {now.acceptance_length:.2f} now."
-        )
+        lines.append(f"Break-even: {_pays(status, now, now.break_even)}; it has {now.acceptance_length:.2f} now.")
     elif now.no_break_even is not None:
         lines.append(f"Break-even: none. {now.no_break_even.text}")
     return lines
+
+
+def _pays(status: EndpointStatus, now: AsOfNow, even: BandPoint) -> str:
+    at, needs, most = number(even.concurrency), break_even_words(even), most_words(status)
+    if most and status.k is not None and even.ratio >= 1 + HARDLY * status.k:
+        return f"{now.for_arm} can hardly pay at {at} concurrent: it takes an acceptance length of {needs}{most}"
+    return f"{now.for_arm} pays at {at} concurrent from an acceptance length of {needs}{most}"
 
 
 def _measured(crossover: CrossoverNow) -> str:

@@ -10,7 +10,7 @@ from monitor.alerts.choices import choices
 from monitor.alerts.cost_text import cost_details, how_much
 from monitor.alerts.crossover_text import as_of_now_lines, crossover_long, crossover_short
 from monitor.compared import seen_faster
-from monitor.units import age_text, band_text, number
+from monitor.units import age_text, band_text, number, percent
 from monitor.values import EndpointStatus, StoredCrossover
 from probes.answer_values import ArmVerdict, BandPoint
 from probes.crossover import speedup_at
@@ -56,7 +56,7 @@ def firing(
         *([f"What it costs: {details}"] if (details := cost_details(status)) else []),
         f"Crossover: {crossover_long(status)}",
         *as_of_now_lines(status),
-        f"Clears: once the slowdown has stayed under {number(settings.clear_loss_pct)}% for "
+        f"Clears: once the slowdown has stayed under {percent(settings.clear_loss_pct)} for "
         f"{age_text(settings.keep_firing_for_s)}, or when speculation is switched off.",
         LOOK,
     ]
@@ -88,8 +88,8 @@ def recovery(status: EndpointStatus, settings: Thresholds) -> str:
             f"{_or_unknown(status.concurrency)} concurrent, which contradicts the sweep: sweep again"
         )
     return (
-        f"the slowdown has stayed under {number(settings.clear_loss_pct)}% {held} "
-        f"(now {_ratio(status.speedup_now)} at {_or_unknown(status.concurrency)} concurrent)"
+        f"the slowdown has stayed under {percent(settings.clear_loss_pct)} {held} "
+        f"(speedup now {_ratio(status.speedup_now)} at {_or_unknown(status.concurrency)} concurrent)"
     )
 
 

@@ -16,7 +16,7 @@ import click
 from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, secret_or_exit
 from monitor.cost import cost_json
 from monitor.now_values import AsOfNow
-from monitor.now_words import break_even_words, changed_words, crossover_words
+from monitor.now_words import break_even_words, changed_words, crossover_words, most_words, reason_words
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.not_restored import not_restored_words, unrestored
 from monitor.service.once import look_once
@@ -90,7 +90,7 @@ def status_json(status: EndpointStatus) -> dict[str, Any]:
         "live_arm_reason": status.live_arm_reason,
         "crossover": _crossover_json(status.crossover),
         "verdict": status.verdict.value,
-        "verdict_reason": status.verdict_reason,
+        "verdict_reason": reason_words(status),
         "alerting": status.alerting,
         "alerting_reason": status.alerting_reason,
         "speedup_now": status.speedup_now.ratio if status.speedup_now else None,
@@ -165,13 +165,13 @@ def status_line(status: EndpointStatus) -> str:
     if (point := status.speedup_now) is not None:
         parts.append(f"speedup now {band_text(point)}")
     if now is not None and now.break_even is not None:
-        parts.append(f"pays here from an acceptance of {break_even_words(now.break_even)}")
+        parts.append(f"pays here from an acceptance of {break_even_words(now.break_even)}{most_words(status)}")
     elif now is not None and now.no_break_even is not None:
         parts.append(now.no_break_even.text.removesuffix("."))
     if status.live_arm is not None:
         parts.append(f"live arm {status.live_arm}")
-    if status.verdict_reason:
-        parts.append(status.verdict_reason)
+    if reason := reason_words(status):
+        parts.append(reason)
     if not status.alerting and status.verdict is LiveVerdict.ABOVE and status.alerting_reason:
         parts.append(f"no alert: {status.alerting_reason}")
     return "  ".join(parts[:1]) + "  " + "; ".join(parts[1:])

@@ -8,6 +8,7 @@ from typing import Any
 from monitor.account_values import DayAccount
 from monitor.cost import cost_json
 from monitor.now_values import AsOfNow
+from monitor.now_words import reason_words
 from monitor.report.values import EndpointReport
 from probes.crossover import to_json
 
@@ -28,7 +29,7 @@ def report_json(report: EndpointReport) -> dict[str, Any]:
         "at_s": report.at_s,
         "since_s": report.since_s,
         "verdict": status.verdict.value,
-        "verdict_reason": status.verdict_reason,
+        "verdict_reason": reason_words(status),
         "live_arm": status.live_arm,
         "concurrency": status.concurrency,
         "speedup_now": asdict(status.speedup_now) if status.speedup_now is not None else None,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from monitor.compared import compared_in, moved_in, withdrawn
 from monitor.cost_text import cost_lines
-from monitor.now_words import changed_words, crossover_words
+from monitor.now_words import changed_words, crossover_words, reason_words
 from monitor.report.account_text import account_lines
 from monitor.report.values import EndpointReport, ToldAlert
 from monitor.units import age_text, band_text, interval_text, number
@@ -72,8 +72,8 @@ def now_line(status: EndpointStatus) -> str:
         parts.append(f"speedup{as_of} {band_text(status.speedup_now)}")
     if status.age_s is not None:
         parts.append(f"read {age_text(status.age_s)} ago")
-    if status.verdict_reason:
-        parts.append(status.verdict_reason)
+    if reason := reason_words(status):
+        parts.append(reason)
     return "; ".join(parts)
 
 

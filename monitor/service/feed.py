@@ -25,7 +25,7 @@ from monitor.store.intents import acknowledged, active_pause, add_intent
 from monitor.store.outbox import recent_deliveries
 from monitor.store.readings import append_readings, latest_reading
 from monitor.store.sweeps import load_cells, recent_sweeps
-from monitor.values import Snapshot
+from monitor.values import AlertTerms, Snapshot
 from monitor.who import who_am_i
 from probes.values import Identity, Reading, Target
 
@@ -74,6 +74,11 @@ class StoreFeed:
             paused_until_s=paused[0] if paused is not None else None,
             pause_reason=paused[1] if paused is not None else "",
             next_sweep_at_s=self._next_sweeps(now_s) if holder is not None else {},
+            terms=AlertTerms(
+                tolerated_loss_pct=config.alerts.tolerated_loss_pct,
+                clear_loss_pct=config.alerts.clear_loss_pct,
+                keep_firing_for_s=config.alerts.keep_firing_for_s,
+            ),
             unrestored=unrestored(config, self._loaded.store_path, watched=holder is not None),
             acks=acknowledged(store, [a.alert_id for a in alerts if a.alert_id is not None]),
         )

@@ -13,6 +13,9 @@ from rich.cells import cell_len, set_cell_size
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
+GLUE = "\N{NO-BREAK SPACE}"
+"""Drawn as a space at which `wrap` does not break, between a name and its number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -80,7 +83,9 @@ def wrap(text: str, width: int, *, limit: int = 99) -> list[str]:
     """Whole words over at most `limit` rows, the last one cut with an ellipsis."""
     rows: list[str] = []
     current = ""
-    for word in clean(text).split():
+    for word in clean(text).split(" "):
+        if not word:
+            continue
         candidate = f"{current} {word}" if current else word
         if cell_len(candidate) <= width or not current:
             current = candidate
@@ -90,7 +95,7 @@ def wrap(text: str, width: int, *, limit: int = 99) -> list[str]:
     rows.append(current)
     if len(rows) > limit:
         rows = [*rows[: limit - 1], " ".join(rows[limit - 1 :])]
-    return [clip(row, width) for row in rows if row]
+    return [clip(row.replace(GLUE, " "), width) for row in rows if row]
 
 
 def paragraph(text: str, width: int, *, role: str = "text", indent: str = "", limit: int = 99) -> list[Line]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from monitor.compared import compared_in, moved_in, withdrawn
-from monitor.now_words import tokens
+from monitor.now_words import tokens, unreckoned_short
 from monitor.tui import format as fmt
 from monitor.tui.view import View, above_since_s, since_s
+from monitor.units import age_text, percent
 from monitor.values import AlertPhase, CrossoverNow, EndpointStatus, LiveVerdict
 from probes.answer_values import Verdict
 from probes.values import State
@@ -113,6 +114,8 @@ def now_text(status: EndpointStatus) -> str:
     if now.mix is not None:
         swept = f" (swept {tokens(now.mix_measured)})" if now.mix_measured is not None else ""
         parts.append(f"tokens {tokens(now.mix.mix)}{swept}")
+    if remark := unreckoned_short(now):
+        parts.append(remark)
     return " · ".join(parts)
 
 
@@ -176,6 +179,8 @@ def _over(view: View, first: EndpointStatus) -> str:
 
 def why(view: View, status: EndpointStatus) -> str:
     """Why the verdict is what it is, as one sentence: the state's reason, the crossover's, or the two numbers."""
+    if status.verdict is LiveVerdict.INSIDE and status.concurrency is not None and status.verdict_reason:
+        return f"{fmt.concurrency(status.concurrency)} in the system per engine, {status.verdict_reason}"
     if status.verdict_reason:
         return status.verdict_reason
     if status.reason:
@@ -195,12 +200,15 @@ def alert_note(view: View, status: EndpointStatus) -> str:
     """Whether the alert rule counts this, and if it cannot, why; empty where the verdict's reason says it already."""
     alert = view.alert_of(status.name)
     firing = alert is not None and alert.phase is AlertPhase.FIRING
-    if firing and status.alerting:
-        return "The alert fires: the whole band is under the tolerated loss."
-    if firing:
-        return "The alert still fires: it ends once the loss has stayed under clear_loss_pct for keep_firing_for_s."
+    terms = view.snapshot.terms
     if status.alerting:
-        return "The alert rule counts: the whole band is under the tolerated loss."
+        says = "alert fires" if firing else "alert rule counts"
+        return f"The {says}: the whole band is beyond the tolerated loss of {percent(terms.tolerated_loss_pct)}."
+    if firing:
+        return (
+            f"The alert still fires: it ends once the loss has stayed under {percent(terms.clear_loss_pct)} for "
+            f"{age_text(terms.keep_firing_for_s)}."
+        )
     if status.alerting_reason and status.alerting_reason != status.verdict_reason:
         return f"No alert: {status.alerting_reason}."
     return ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from monitor.now_values import AsOfNow, LiveMix
 from monitor.values import AlertPhase, AlertState, EndpointStatus, LiveVerdict, Snapshot
 from probes.answer_values import BandPoint, Verdict
@@ -34,6 +36,7 @@ def _as_of_now(concurrency: float, acceptance: float, shift: float, observed: fl
         mix_measured=SWEPT,
         observed=BandPoint(concurrency, observed, observed * 0.86, observed * 1.13),
         decides=shift != 1.0,
+        acceptance_moved=shift != 1.0,
     )
 
 
@@ -90,6 +93,21 @@ def _withdrawn() -> EndpointStatus:
         alerting=False,
         rule_applies=False,
     )
+
+
+def unmodelled() -> Snapshot:
+    """chat-a lost acceptance, and its sweep does not tell what that does to the crossover."""
+    why = "The crossover as swept will not follow today's acceptance and requests: the cells scatter by 9%."
+    now = replace(
+        _as_of_now(37.2, 1.98, 1.0, 0.9),
+        break_even=None,
+        acceptance_moved=True,
+        reasons=(
+            Reason("no_step_model", "The acceptance length is 1.98 now and was 2.62."),
+            Reason("no_step_model", why),
+        ),
+    )
+    return snapshot(endpoint("chat-a", 37.2, acceptance_length=1.98, as_of_now=now))
 
 
 def drifted() -> Snapshot:

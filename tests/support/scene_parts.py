@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from monitor.values import (
+    AlertTerms,
     CrossoverNow,
     EndpointStatus,
     EngineNow,
@@ -166,5 +167,6 @@ def snapshot(*endpoints: EndpointStatus, **changes: object) -> Snapshot:
         paused_until_s=None,
         pause_reason="",
         next_sweep_at_s={"chat-70b": NOW + 4 * DAY},
+        terms=AlertTerms(tolerated_loss_pct=3.0, clear_loss_pct=1.0, keep_firing_for_s=300.0),
     )
     return replace(base, **changes)  # type: ignore[arg-type]

@@ -23,6 +23,8 @@ from tests.support.scene_drift import drifted
 from tests.support.scene_parts import crossover, endpoint, engine, history, silent, snapshot
 from tests.support.scene_sweeps import DAY, HOUR, NOW, measured_sweep, running_sweep, sweep_cells
 
+TIE = "inside the crossover's interval: a tie within what the sweep could tell"
+
 
 def healthy() -> Snapshot:
     """Three replicas below their crossover."""
@@ -67,7 +69,7 @@ def firing() -> Snapshot:
     first = replace(before, kind="firing", at_s=NOW - 2 * DAY - 1560, title="chat-b is over its crossover: 33.0")
     return snapshot(
         endpoint("chat-a", 37.2),
-        endpoint("chat-b", 24.6, acceptance_length=2.38, verdict_reason="inside the crossover's interval: a tie"),
+        endpoint("chat-b", 24.6, acceptance_length=2.38, verdict_reason=TIE),
         endpoint("chat-c", 6.3, acceptance_length=2.52),
         history={
             "chat-a": history(37.2, rising=True, swept=True),

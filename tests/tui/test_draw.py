@@ -14,8 +14,10 @@ from monitor.tui.draw.columns import COLUMNS, chosen
 from monitor.tui.draw.helptext import sweep_question
 from monitor.tui.lines import as_text
 from monitor.tui.view import View, settled
-from monitor.values import Snapshot
+from monitor.tui.words import alert_note
+from monitor.values import AlertTerms, Snapshot
 from probes.values import Cell
+from tests.support.scene_drift import unmodelled
 from tests.support.scene_parts import endpoint, history, snapshot
 from tests.support.scene_sweeps import NOW, measured_sweep, result, running_sweep, sweep_cells
 from tests.support.scenes import firing, healthy, multi_engine, refused, sweeping, sweeps_paused
@@ -189,3 +191,43 @@ def test_what_a_sweep_will_do_is_told_by_one_that_ran_here_and_not_by_imported_r
     assert f"Sweep {ran.id} took" in text
     assert "It restarts the server into each arm and back" in text
     assert "is not known here" in " ".join(sweep_question(settled(View(replace(scene, sweeps=(taken,)), tab="sweep"))))
+
+
+def rows_of(seen: Snapshot, width: int = 80, height: int = 21) -> list[str]:
+    return as_text(endpoint_screen.draw(settled(View(seen)), width, height)).splitlines()
+
+
+def test_where_no_step_time_is_known_the_verdict_still_comes_first() -> None:
+    rows = rows_of(unmodelled())
+    assert rows[1].startswith(" 37.2 in the system per engine against 24 [21–28] of k3: 10% less output")
+    said = " ".join(row.strip() for row in rows)
+    assert "no step-time model: crossover as swept, likely too high" in said
+    assert "scatter" not in said, "`once --json` and the report have that"
+
+
+def test_a_load_inside_the_interval_is_told_with_what_the_band_says_of_it() -> None:
+    told = "inside the crossover's interval, and k3 is slower at this load beyond the noise"
+    inside = endpoint("chat-a", 26.0, verdict_reason=told)
+    said = " ".join(row.strip() for row in rows_of(snapshot(inside)))
+    assert f"26.0 in the system per engine, {told}." in said
+
+
+def test_an_alert_that_still_fires_says_at_which_values_it_ends() -> None:
+    easing = firing()
+    slow = endpoint("chat-a", 27.0)
+    seen = replace(easing, endpoints=(replace(slow, alerting=False), *easing.endpoints[1:]))
+    note = "The alert still fires: it ends once the loss has stayed under 1% for 5 min."
+    assert alert_note(settled(View(seen)), seen.endpoints[0]) == note
+    quick = replace(seen, terms=AlertTerms(5.0, 2.5, 30.0))
+    assert "under 2.5% for 30 s." in alert_note(settled(View(quick)), seen.endpoints[0])
+    loud = alert_note(settled(View(replace(easing, terms=AlertTerms(5.0, 2.5, 30.0)))), easing.endpoints[0])
+    assert loud == "The alert fires: the whole band is beyond the tolerated loss of 5%."
+
+
+def test_the_crossover_over_the_chart_is_whole_on_a_small_screen() -> None:
+    busy = endpoint("chat-a", 153.5)
+    assert busy.crossover is not None
+    busy = replace(busy, crossover=replace(busy.crossover, value=137.0, low=128.0, high=160.0))
+    seen = snapshot(busy)
+    assert any("conc/engine 153.5 ░ 137 [128–160]" in row for row in rows_of(seen))
+    assert any("concurrency/engine 153.5 ░ 137 [128–160]" in row for row in rows_of(seen, 120, 33))

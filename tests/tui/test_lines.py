@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from monitor.tui.lines import Line, Span, as_text, beside, clean, clip, fit, line, middle, pad, spread, wrap
+from monitor.tui.lines import GLUE, Line, Span, as_text, beside, clean, clip, fit, line, middle, pad, spread, wrap
 
 
 @given(st.text(max_size=60), st.integers(0, 40))
@@ -21,6 +21,11 @@ def test_wrapped_text_stays_within_rows_and_cells(text: str, width: int, limit: 
     rows = wrap(text, width, limit=limit)
     assert len(rows) <= limit
     assert all(cell_len(row) <= width for row in rows)
+
+
+def test_a_number_stays_with_its_name() -> None:
+    assert wrap(f"speedup 1.29 · headroom{GLUE}2.35×", 25) == ["speedup 1.29 ·", "headroom 2.35×"]
+    assert wrap(f"a{GLUE}", 9) == ["a "]
 
 
 @pytest.mark.parametrize("hostile", ["a\x1b[2Jb", "a\nb", "a\x9bb", "a\u202eb", "a\x07b"])

@@ -65,4 +65,4 @@ def test_a_server_that_was_not_put_back_is_no_alert_about_its_load() -> None:
     only_loud = replace(seen, alerts=tuple(a for a in seen.alerts if a.rule == "not_restored"), unrestored=())
     view = View(only_loud)
     status = next(s for s in seen.endpoints if s.name == "chat-a")
-    assert alert_note(view, status) == "The alert rule counts: the whole band is under the tolerated loss."
+    assert alert_note(view, status) == "The alert rule counts: the whole band is beyond the tolerated loss of 3%."

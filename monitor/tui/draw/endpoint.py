@@ -11,7 +11,7 @@ from statistics import median
 from monitor.compared import compared_in, moved_in
 from monitor.tui import format as fmt
 from monitor.tui.draw.fleet import EMPTY
-from monitor.tui.lines import BLANK, Line, Span, beside, fit, line, pad, paragraph
+from monitor.tui.lines import BLANK, GLUE, Line, Span, beside, fit, line, pad, paragraph
 from monitor.tui.plot import Curve, Point, Rule, Shade, plot
 from monitor.tui.scale import linear, recent
 from monitor.tui.view import View, above_since_s
@@ -78,10 +78,10 @@ def _why(view: View, status: EndpointStatus, width: int) -> list[Line]:
         + f"{swept_text(crossover)}, {fmt.age(crossover.age_s)} old"
         + (", EXPIRED" if crossover.expired else "")
     )
-    band = f"speedup {fmt.band(status.speedup_now)} · headroom {fmt.ratio(status.headroom)}"
+    band = f"speedup{GLUE}{fmt.band(status.speedup_now)} · headroom{GLUE}{fmt.ratio(status.headroom)}"
     observed = status.as_of_now.observed if status.as_of_now is not None else None
     if observed is not None:
-        band += f" · observed {fmt.band(observed)}"
+        band += f" · observed{GLUE}{fmt.band(observed)}"
     return [
         *rows,
         *paragraph(f"{swept} · {band}", width, indent=" ", limit=2),
@@ -147,6 +147,8 @@ def _chart(
             shades = [Shade(crossover.low, crossover.high, vertical=False)]
             rules = [Rule(crossover.value, vertical=False)]
             note = f" ░ {crossover_text(view, status)}"
+    if key == "concurrency" and len(f" {name} {now}{note}") > width:
+        name = "conc/engine"
     title = fit(line(Span(f" {name} ", "label"), Span(now, "strong"), Span(note, "dim")), width)
     if not values:
         return [title, line(Span("   not known in this span", "dim")), *([BLANK] * max(0, height - 2))]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from monitor.alerts import text
 from monitor.alerts.rule import RuleSettings
 from monitor.now_values import ArmAtRate, AsOfNow, Cost, LiveMix, Span
-from monitor.values import EngineNow, StoredCrossover
+from monitor.values import EngineNow, LiveVerdict, StoredCrossover
 from probes.answer_values import ArmVerdict, BandPoint, Verdict
 from probes.steptime.values import Mix
 from probes.values import Reason
@@ -40,12 +42,12 @@ def test_the_text_says_what_how_much_and_what_to_do_before_any_detail() -> None:
         "- leave it, if neither latency nor capacity is a concern now: nothing is broken",
         "Since: 2023-11-14 22:11:20 UTC (2 min ago).",
         "What it costs: Of the 26.0 ms per token (p50 now) about 3.1 [2.3, 3.9] ms are due to it. "
-        "Nothing waits, so no output is lost, but capacity is: at this concurrency k1 would make +620 [+410, +840] "
-        "tok/s per engine. If requests keep arriving as now, k1 would settle at 33.0 [30.0, ...] concurrent, where a "
-        "token takes 0.69 [0.63, ...] times as long as now: more than at the same concurrency, because a faster server "
-        "also has fewer requests in it at a time.",
+        "Nothing waits, so no output is lost, but capacity is: at this concurrency k1 would make 620 [410, 840] tok/s "
+        "more per engine. If requests keep arriving as now, k1 would settle at 33.0 [30.0, ...] concurrent with 31% "
+        "[..., 37] less time per token (a larger gain than at the same concurrency: a faster server also holds fewer "
+        "requests at a time).",
         "Crossover: 24.0 [21.0, 28.0] concurrent requests per engine; sweep 17 measured it 3 d ago.",
-        "Clears: once the slowdown has stayed under 1.0% for 5 min, or when speculation is switched off.",
+        "Clears: once the slowdown has stayed under 1% for 5 min, or when speculation is switched off.",
         "Look: `specwatch watch` (live), `specwatch once` (one line per endpoint).",
     ]
 
@@ -58,7 +60,7 @@ def test_unknown_stays_unknown() -> None:
     assert "Crossover: unknown." in body
     assert "ms" not in body.split()
     assert "What it costs" not in body
-    assert "unknown, no sweep has measured one here" in body
+    assert "a smaller K may pay at this load: not known, no sweep speaks for it" in body
     assert "None" not in title + body
 
 
@@ -82,10 +84,10 @@ def advice(measured: StoredCrossover | None, **status: Any) -> str:
     return body.split("What to do, whichever suits:\n")[1].split("Since:")[0]
 
 
-def test_a_smaller_k_is_no_way_out_only_where_every_other_arm_is_clearly_slower() -> None:
+def test_a_smaller_k_is_no_way_out_only_where_every_other_arm_is_slower() -> None:
     said = advice(bent(k1=(0.9, 0.87, 0.93), k2=(0.85, 0.82, 0.88), k3=LOST))
     assert (
-        "- every other measured arm is clearly slower than off at 48.0 concurrent too (k1 0.90x [0.87, 0.93], "
+        "- every other measured arm is slower than off at 48.0 concurrent too (k1 0.90x [0.87, 0.93], "
         "k2 0.85x [0.82, 0.88]), so a smaller K is no way out\n"
     ) in said
     assert "run arm" not in said
@@ -112,7 +114,10 @@ def test_of_arms_that_noise_cannot_tell_apart_the_smallest_k_is_named() -> None:
 
 
 def test_where_no_other_k_was_measured_nothing_is_said_against_one() -> None:
-    assert "unknown, no sweep has measured one here" in advice(bent(k3=LOST))
+    assert "a smaller K may pay at this load: not known, the sweep had no arm with one" in advice(bent(k3=LOST))
+    larger = advice(bent(k5=(0.9, 0.87, 0.93), k3=LOST))
+    assert "k5 0.90x [0.87, 0.93]); a smaller K may pay: the sweep had no arm with one\n" in larger
+    assert "no way out" not in larger, "what K=5 loses says nothing of K=1"
     alone = advice(bent(k1=LOST), live_arm="k1", k=1)
     assert "smaller K" not in alone, "there is none"
 
@@ -151,13 +156,13 @@ COST = Cost(
 def test_a_gain_that_is_no_larger_with_the_same_arrivals_needs_no_explanation() -> None:
     there = ArmAtRate("k1", Span(46.0, 44.0, 48.0), Span(0.9, 0.85, 0.95))
     _, body = text.firing(a_status(0.88, cost=replace(COST, at_same_rate=(there,))), SETTINGS, NOW_S, NOW_S, None)
-    assert "a token takes 0.90 [0.85, 0.95] times as long as now.\n" in body
+    assert "k1 would settle at 46.0 [44.0, 48.0] concurrent with 10% [5, 15] less time per token.\n" in body
 
 
 def test_lost_output_is_claimed_only_while_requests_wait() -> None:
     busy = replace(COST, saturated=True, lost_tok_s=COST.capacity_tok_s)
     _, body = text.firing(a_status(0.88, cost=busy), SETTINGS, NOW_S, NOW_S, None)
-    assert "Requests are waiting, so output is lost too: k1 would make +620 [+410, +840] tok/s per engine." in body
+    assert "Requests are waiting, so output is lost too: k1 would make 620 [410, 840] tok/s more per engine." in body
     assert "keep arriving" not in body, "what arrives is more than what is made"
     _, silent = text.firing(a_status(0.88, cost=replace(COST, saturated=None)), SETTINGS, NOW_S, NOW_S, None)
     assert "whether requests wait is not on the page" in silent
@@ -201,8 +206,8 @@ def test_the_resolution_says_how_long_and_why() -> None:
     reason = text.recovery(a_status(1.02, concurrency=18.0), SETTINGS)
     title, body = text.resolved("chat", "chat-70b", reason, NOW_S - 2520, NOW_S)
     assert title == (
-        "chat (pool chat-70b): resolved after 42 min: the slowdown has stayed under 1.0% for 5 min "
-        "(now 1.02x [0.99, 1.05] at 18.0 concurrent)"
+        "chat (pool chat-70b): resolved after 42 min: the slowdown has stayed under 1% for 5 min "
+        "(speedup now 1.02x [0.99, 1.05] at 18.0 concurrent)"
     )
     assert "It lasted 42 min, from 2023-11-14 21:31:20 UTC to 2023-11-14 22:13:20 UTC." in body
 
@@ -226,7 +231,7 @@ def moved(**changes: Any) -> AsOfNow:
         "band": (BandPoint(1, 1.4, 1.3, 1.5), BandPoint(48, 0.85, 0.8, 0.9)), "acceptance_length": 2.1,
         "acceptance_measured": 2.6, "break_even": BandPoint(48.0, 2.75, 2.61, 2.9),
         "mix": LiveMix(Mix(191.0, 249.0), 812.0, 895.0), "mix_measured": Mix(178.0, 256.0), "observed": None,
-        "decides": True,
+        "decides": True, "acceptance_moved": True,
     }  # fmt: skip
     return AsOfNow(**{**plain, **changes})
 
@@ -238,11 +243,36 @@ def test_a_crossover_that_moved_says_where_to_why_and_what_acceptance_would_pay(
     assert (
         "Crossover: as of now 15.0 [13.0, 17.5] concurrent requests per engine; "
         "sweep 17 measured 24.0 [21.0, 28.0] 3 d ago.\n"
-        "Why it moved: acceptance 2.10 now, 2.60 when swept; requests of 191+249 tokens over the last 15 min, "
-        "178+256 when swept (seen in 812 requests).\n"
+        "Why it moved: acceptance 2.10 now, 2.60 when swept.\n"
         "Break-even: k3 pays at 48.0 concurrent from an acceptance length of 2.75 [2.61, 2.90]; it has 2.10 now.\n"
     ) in body
     assert "scale out: under 13.0 concurrent per engine k3 pays again" in body
+    both = text.firing(a_status(0.85, as_of_now=moved(mix_moved=True)), SETTINGS, NOW_S, NOW_S, None)[1]
+    assert (
+        "2.60 when swept; requests of 191+249 tokens (prompt + answer) over the last 15 min, 178+256 when swept.\n"
+    ) in both
+
+
+@pytest.mark.parametrize(
+    ("even", "says"),
+    [
+        ((3.29, 2.8, 4.0), "pays at 48.0 concurrent from an acceptance length of 3.29 [2.80, 4.00]"),
+        ((3.99, 3.62, 4.0), "can hardly pay at 48.0 concurrent: it takes an acceptance length of 3.99 [3.62, 4.00]"),
+    ],
+)
+def test_a_break_even_that_ends_where_all_drafts_are_accepted_says_so(
+    even: tuple[float, float, float], says: str
+) -> None:
+    status = a_status(0.85, as_of_now=moved(break_even=BandPoint(48.0, *even)))
+    body = text.firing(status, SETTINGS, NOW_S, NOW_S, None)[1]
+    assert f"Break-even: k3 {says}, and K=3 allows at most 4; it has 2.10 now.\n" in body
+
+
+def test_an_alert_inside_the_interval_says_why_it_is_none_the_less_one() -> None:
+    told = "inside the crossover's interval, and k3 is slower at this load beyond the noise"
+    status = a_status(0.88, verdict=LiveVerdict.INSIDE, verdict_reason=told)
+    body = text.firing(status, SETTINGS, NOW_S, NOW_S, None)[1]
+    assert f"sweep 17 measured it 3 d ago. 48.0 is {told}.\n" in body
 
 
 def test_never_faster_as_of_now_is_said_beside_what_was_swept() -> None:
@@ -263,7 +293,7 @@ def test_the_other_arms_are_weighed_as_of_now() -> None:
 
     assert "run arm k1 (K=1): it is faster than off here (reckoned for now 1.11x" in said({"k1": better, "k3": k3})
     assert "k1 0.91x [0.85, 0.96]), so a smaller K is no way out" in said({"k1": worse, "k3": k3})
-    assert "unknown, no sweep has measured one here" in said({"k3": k3}), "k1 may pay: nobody knows its acceptance"
+    assert "- how k1 would do with the traffic of now is not known\n" in said({"k3": k3}), "nor is its acceptance"
 
 
 def test_a_change_that_no_model_reckons_with_is_noted() -> None:

@@ -61,6 +61,32 @@ def test_live_concurrency_is_compared_with_the_interval(
         assert seen.headroom == pytest.approx(20.0 / concurrency)
 
 
+@pytest.mark.parametrize(
+    ("here", "says"),
+    [
+        ((0.88, 0.8, 0.96), ", and k3 is slower at this load beyond the noise"),
+        ((1.1, 1.03, 1.2), ", but k3 is still faster at this load beyond the noise"),
+        ((1.01, 0.95, 1.08), ": a tie within what the sweep could tell"),
+    ],
+)
+def test_inside_the_interval_is_a_tie_only_where_the_band_says_so(here: tuple[float, float, float], says: str) -> None:
+    """A step lies somewhere between the edges, so the load of now may be clear of it."""
+    stepped = crossing(band=((1, 1.9, 1.8, 2.0), (25, *here), (64, 0.8, 0.75, 0.85)))
+    seen = status(minute(25.0), stored(stepped))
+    assert seen.verdict is LiveVerdict.INSIDE
+    assert seen.verdict_reason == f"inside the crossover's interval{says}"
+    assert (
+        "tie"
+        not in status(minute(20.5), stored(crossing(band=((24, 1, 0.9, 1.1), (64, 0.8, 0.7, 0.9))))).verdict_reason
+    )
+
+
+def test_a_band_that_ends_just_over_the_limit_is_not_said_to_end_on_it() -> None:
+    edge = crossing(band=((1, 1.9, 1.8, 2.0), (40, 0.9, 0.83, 0.9704), (64, 0.8, 0.75, 0.85)))
+    told = status(minute(40.0), stored(edge)).alerting_reason
+    assert told == "the band reaches just over 0.97x, and a loss of 3% is tolerated"
+
+
 @pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.CROSSES])
 def test_without_a_crossover_there_is_no_headroom(verdict: Verdict) -> None:
     """An arm that was faster everywhere carries an edge too: how far up that was clear."""

@@ -91,7 +91,7 @@ def test_once_says_why_a_load_above_raises_no_alert() -> None:
     )
     point = status.speedup_now
     assert point is not None
-    assert f"no alert: the band reaches {point.high:.2f}x, and a loss of 90.0% is tolerated" in status_line(status)
+    assert f"no alert: the band reaches {point.high:.2f}x, and a loss of 90% is tolerated" in status_line(status)
     assert status_json(status)["alerting_reason"].startswith("the band reaches")
     tolerant = replace(status, alerting=True, alerting_reason="")
     assert "no alert" not in status_line(tolerant)
