@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from monitor.now_values import AsOfNow
-from monitor.observed import weighed
 from monitor.values import CrossoverNow, EndpointStatus, StoredCrossover
-from probes.answer_values import ArmVerdict, BandPoint
+from probes.answer_values import ArmVerdict
 
 
 def compared(crossover: CrossoverNow | None, now: AsOfNow | None) -> CrossoverNow | None:
@@ -41,13 +40,3 @@ def withdrawn(now: AsOfNow | None) -> bool:
 def seen_faster(now: AsOfNow | None) -> bool:
     """Whether the live output itself shows the live arm ahead of the baseline, by its whole band."""
     return now is not None and now.observed is not None and now.observed.low > 1.0
-
-
-def with_output(speedup: BandPoint, now: AsOfNow | None) -> BandPoint:
-    """The band at the live load with the live output weighed in, where that speaks for more than the band does.
-
-    Less output than the sweep found explains no loss away, and causes no alert either: the gauge may err.
-    """
-    if now is None or now.observed is None or now.observed.ratio <= speedup.ratio:
-        return speedup
-    return weighed(speedup, now.observed)

@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from monitor.live_window import LiveWindow
+from monitor.now_values import AsOfNow
 from probes.answer_values import Axis, BandPoint, Crossover, CurveSample
 from probes.crossover.estimate import curve_at
 from probes.crossover.noise import COMMON_SIGMA, Z_BAND
@@ -82,6 +83,16 @@ def weighed(swept: BandPoint, observed: BandPoint) -> BandPoint:
     apart = abs(logs[0] - logs[1]) / math.hypot(*spreads)
     half = Z_BAND * sum(weights) ** -0.5 * max(1.0, apart)
     return BandPoint(swept.concurrency, math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+
+
+def with_output(speedup: BandPoint, now: AsOfNow | None) -> BandPoint:
+    """The band at the live load with the live output weighed in, where that speaks for more than the band does.
+
+    Less output than the sweep found explains no loss away, and causes no alert either: the gauge may err.
+    """
+    if now is None or now.observed is None or now.observed.ratio <= speedup.ratio:
+        return speedup
+    return weighed(speedup, now.observed)
 
 
 def _spread(point: BandPoint) -> float:

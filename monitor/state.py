@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from monitor.as_of_now import as_of_now
-from monitor.compared import arms_compared, compared, seen_faster, with_output
+from monitor.compared import arms_compared, compared, seen_faster
 from monitor.cost import with_cost
 from monitor.live_arm import LiveArm, find_live_arm
 from monitor.live_window import LiveWindow, live_window
 from monitor.now_values import AsOfNow, LiveMix
+from monitor.observed import with_output
 from monitor.values import CrossoverNow, EndpointStatus, StoredCrossover, StoredReading
 from monitor.verdict_now import (
     BY_CLIENTS,

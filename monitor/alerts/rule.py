@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from monitor.alerts import text
-from monitor.compared import seen_faster, with_output
+from monitor.compared import seen_faster
+from monitor.observed import with_output
 from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, LiveVerdict, StoredCrossover
 from probes.values import State
 
