@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monitor.cost_text import slower_words, span_text, time_words
 from monitor.now_values import ArmAtRate, Cost
-from monitor.units import number
+from monitor.units import band_text, number
 from monitor.values import EndpointStatus
 
 
@@ -15,7 +15,11 @@ def how_much(status: EndpointStatus) -> str:
         return "unknown."
     engine = f" on engine {status.busiest_engine}, the busiest" if len(status.engines) > 1 else ""
     load = number(status.concurrency) if status.concurrency is not None else "unknown"
-    return f"{slower_words(speedup)} than without speculation, at {load} concurrent (running + waiting{engine})."
+    said = f"{slower_words(speedup)} than without speculation, at {load} concurrent (running + waiting{engine})."
+    observed = status.as_of_now.observed if status.as_of_now is not None else None
+    if observed is None:
+        return said
+    return f"{said} Its own output is {band_text(observed)} of what the baseline would make of this load."
 
 
 def cost_details(status: EndpointStatus) -> str:
