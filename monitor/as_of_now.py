@@ -45,8 +45,9 @@ def as_of_now(
     moved_m = model is not None and mix is not None and mix_moved(mix, model.arms[arm].mix)
     to_mix = mix.mix if mix is not None and moved_m else None
     # Where the lengths of now or of the sweep are not known, the baseline of those curves is of other traffic maybe.
-    alike = model is not None and mix is not None
-    observed = observed_speedup(found, window, to_mix) if own and alike else None
+    observed = None
+    if own and model is not None and mix is not None:
+        observed = observed_speedup(found, window, to_mix, mix.mix.output_tokens)
     why_none = next((note for note in found.notes if note.code == NO_STEP_MODEL), None) if model is None else None
     if model is None and observed is None and not moved_a and why_none is None:
         return None

@@ -120,7 +120,7 @@ def not_borne_out(both: BandPoint, now: AsOfNow | None) -> str:
         return ""
     return (
         f"the live output is {band_text(now.observed)} of what the baseline would make at this load; with the sweep "
-        f"that leaves {band_text(both)}, not sure enough for an alert"
+        f"that leaves {band_text(both)}, not sure enough for an alert: sweep again if it stays so"
     )
 
 

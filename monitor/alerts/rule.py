@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from monitor.alerts import text
-from monitor.compared import seen_faster
+from monitor.compared import compared_in, seen_faster
 from monitor.observed import with_output
 from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, LiveVerdict, StoredCrossover
+from probes.answer_values import ArmVerdict
+from probes.crossover import speedup_at
 from probes.values import State
 
 
@@ -66,6 +68,20 @@ def judge(status: EndpointStatus, settings: RuleSettings) -> Finding:
     return Finding.BETWEEN
 
 
+def _load_is_gone(status: EndpointStatus, settings: RuleSettings) -> bool:
+    """Whether the newest look alone shows a load at which nothing is lost: the mean still holds what has just ended."""
+    crossover = compared_in(status)
+    engine = next((one for one in status.engines if one.engine == status.busiest_engine), None)
+    if crossover is None or engine is None or engine.running is None or engine.waiting is None:
+        return False
+    load = engine.running + engine.waiting
+    if crossover.band and load < crossover.band[0].concurrency:
+        return crossover.band[0].ratio > 1 - settings.clear_loss_pct / 100
+    verdict = ArmVerdict(crossover.for_arm, crossover.verdict, None, None, None, crossover.band, None, ())
+    here = speedup_at(verdict, load)
+    return here is not None and here.ratio > 1 - settings.clear_loss_pct / 100
+
+
 def evaluate(
     state: AlertState,
     status: EndpointStatus,
@@ -90,7 +106,7 @@ def evaluate(
     if finding is not Finding.BREACH:
         return replace(seen, phase=AlertPhase.INACTIVE, pending_since_s=None), None
     since_s = seen.pending_since_s if seen.pending_since_s is not None else now_s
-    if now_s - since_s < settings.for_s:
+    if now_s - since_s < settings.for_s or _load_is_gone(status, settings):
         return replace(seen, phase=AlertPhase.PENDING, pending_since_s=since_s), None
     firing = replace(
         seen,

@@ -118,6 +118,9 @@ def _fell(old: EngineReading, new: EngineReading, renamed: set[str]) -> bool:
         after < before for before, after in zip(old.accepted_per_pos, new.accepted_per_pos, strict=True)
     ):
         return True
+    if old.spec_verify_calls is not None and new.spec_verify_calls is None:
+        # SGLang shows it from the first request that drafted and ended, and then for as long as it runs.
+        return True
     return any(
         new.histograms[name].count < histogram.count
         for name, histogram in old.histograms.items()

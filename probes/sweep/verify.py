@@ -35,7 +35,8 @@ def _must_draft(cell: Cell, evidence: Evidence) -> tuple[list[Reason], list[Reas
         return [], [Reason("no_draft_here", f"arm {name} drafted nothing at this load")]
     if cell.drafts == 0:
         return [Reason(NOT_DRAFTING, f"arm {name} does not draft: no draft was made during the cell")], []
-    if all(reading.speculation_configured is False for reading in evidence.readings):
+    shown = [reading.speculation_configured for reading in evidence.readings]
+    if shown[-1] is False and not any(shown):
         return [Reason(NOT_DRAFTING, f"arm {name} does not draft: its page shows no speculative decoding")], []
     return [], [_unverified(name)]
 

@@ -35,6 +35,8 @@ H200 = Path(__file__).parents[1] / "data" / "h200"
 FIXTURE = H200 / "alert-readings.jsonl.gz"
 SWEEP = H200 / "streaming" / "static-178.json"
 PHASES = ("climb", "switch", "rate", "poor")
+SGLANG_FIXTURE = H200 / "alert-readings-sglang.jsonl.gz"
+SGLANG_SWEEP = H200 / "streaming" / "sglang.json"
 
 LIVE = LiveSettings(live_window_s=30.0, stale_after_s=10.0, max_age_s=14 * 86400.0, tolerated_loss_pct=3.0)
 """What the daemon was set to, the defaults but for the shorter window."""
@@ -51,10 +53,10 @@ class Look:
     event: AlertEvent | None
 
 
-def replay(fixture: Path) -> dict[str, list[AlertEvent]]:
+def replay(fixture: Path, sweep: Path = SWEEP) -> dict[str, list[AlertEvent]]:
     """The events of each phase, oldest first; a phase without one has an empty list."""
     told: dict[str, list[AlertEvent]] = {}
-    for look in looks(readings_in(fixture)):
+    for look in looks(readings_in(fixture), sweep=sweep):
         told.setdefault(look.phase, []).extend([look.event] if look.event is not None else [])
     return told
 
@@ -67,10 +69,13 @@ def readings_in(fixture: Path) -> list[tuple[str, Reading]]:
 
 
 def looks(
-    readings: Sequence[tuple[str, Reading]], live: LiveSettings = LIVE, rule: RuleSettings = RULE
+    readings: Sequence[tuple[str, Reading]],
+    live: LiveSettings = LIVE,
+    rule: RuleSettings = RULE,
+    sweep: Path = SWEEP,
 ) -> Iterator[Look]:
     """A look at every scrape, with no more than what was known by then."""
-    crossover, state = answer(), AlertState("prod", "above_crossover")
+    crossover, state = answer(sweep), AlertState("prod", "above_crossover")
     seen: list[StoredReading] = []
     for phase, reading in readings:
         seen.append(StoredReading(reading, sweep_id=None))
@@ -94,9 +99,9 @@ def looks(
 
 
 @cache
-def answer() -> StoredCrossover:
-    """The sweep's answer as a daemon has it stored."""
-    swept = read_sweep(SWEEP, json.loads(SWEEP.read_text()))
+def answer(sweep: Path = SWEEP) -> StoredCrossover:
+    """A sweep's answer as a daemon has it stored."""
+    swept = read_sweep(sweep, json.loads(sweep.read_text()))
     found = estimate(cells_to_points(swept.cells), baseline=swept.baseline, axis=Axis.CONCURRENCY_PER_ENGINE)
     return StoredCrossover(
         sweep_id=swept.origin.sweep_id,

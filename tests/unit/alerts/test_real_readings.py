@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from monitor.values import AlertEvent, EndpointStatus
-from tests.support.alert_replay import FIXTURE, PHASES, looks, readings_in, replay
+from tests.support.alert_replay import FIXTURE, PHASES, SGLANG_FIXTURE, SGLANG_SWEEP, looks, readings_in, replay
 
 
 @cache
@@ -56,10 +56,20 @@ def test_a_loss_that_the_sweep_had_found_and_the_server_does_not_show_wakes_nobo
     assert not told()["climb"]
 
 
-def test_poor_acceptance_fires_by_the_crossover_as_of_now() -> None:
-    (event,) = told()["poor"]
+def test_poor_acceptance_is_judged_by_the_crossover_as_of_now_and_a_load_that_has_left_wakes_nobody() -> None:
+    """128 clients for 16 s were 22% slower than off; once that had lasted for_s the load was 40, and faster."""
+    full = at_load("poor", 110.0, 130.0)
+    assert full
+    assert all(s.as_of_now is not None and s.as_of_now.value is not None and s.as_of_now.value < 50 for s in full)
+    assert all(s.alerting for s in full)
+    assert not told()["poor"]
+
+
+def test_sglang_fires_once_while_its_load_stands_above() -> None:
+    (event,) = replay(SGLANG_FIXTURE, SGLANG_SWEEP)["sglang"]
     assert event.kind == "firing"
-    assert "crossover as of now 45" in event.title
+    assert event.title.startswith("prod: speculation is costing about 31%")
+    assert "crossover 40.9 [35.8, 48.4]" in event.title
 
 
 MEASURED_BY_SWITCHING = 12_795 / 14_151

@@ -11,7 +11,7 @@ import pytest
 
 from monitor.alerts.rule import Finding, RuleSettings, evaluate, judge, retire
 from monitor.now_values import AsOfNow
-from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, LiveVerdict
+from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, EngineNow, LiveVerdict
 from probes.answer_values import BandPoint, Verdict
 from probes.values import State
 from tests.support.records import a_status
@@ -226,6 +226,19 @@ def firing() -> AlertState:
     state, event = evaluate(NEW, seen(BAD), replace(SETTINGS, for_s=0.0), 60.0)
     assert event is not None
     return state
+
+
+def test_a_load_that_has_just_left_does_not_fire_for_its_mean() -> None:
+    """The mean of a minute still holds it; the newest look does not."""
+    left = a_status(0.88, engines=(EngineNow("0", 6.0, 0.0, 0.1, 48.0, 4200.0),))
+    state, _ = evaluate(NEW, seen(BAD), SETTINGS, 0.0)
+    state, _ = evaluate(state, seen(BAD), SETTINGS, 60.0)
+    state, event = evaluate(state, left, SETTINGS, SETTINGS.for_s)
+    assert event is None
+    assert state.phase is AlertPhase.PENDING
+    _, event = evaluate(state, seen(BAD), SETTINGS, SETTINGS.for_s + 5.0)
+    assert event is not None
+    assert event.kind == "firing"
 
 
 def test_alerts_switched_off_take_a_firing_one_down_with_that_reason() -> None:

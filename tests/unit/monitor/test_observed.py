@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from monitor.live_window import LiveWindow, live_window
 from monitor.observed import observed_speedup, weighed
 from probes.answer_values import BandPoint, CurveSample
+from probes.values import EngineKind
 from tests.support.drift import h200, live_minute
 
 
@@ -32,11 +33,43 @@ def flat_from(concurrency: float, tok_s: float, slope: float) -> tuple[CurveSamp
 @pytest.mark.parametrize("slope", [0.1, 0.4, 0.9])
 def test_a_gauge_that_reads_low_explains_no_more_than_the_baseline_still_rises(slope: float) -> None:
     found = replace(h200(), curves={**h200().curves, "off": flat_from(240.0, 14_000.0, slope)})
-    seen = observed_speedup(found, minute(238.0, 14_000.0), None)
+    seen = observed_speedup(found, minute(238.0, 14_000.0), None, 256.0)
     assert seen is not None
     assert seen.ratio == pytest.approx(1.0, rel=0.02)
     least = 1.25**slope
     assert least < seen.ratio / seen.low < least * 1.08
+
+
+def test_a_baseline_that_falls_leaves_no_band_that_ends_before_it_begins() -> None:
+    """Ten thousand tok/s at 128 and seven at 170: a gauge that reads low may hide either."""
+    fell = tuple(
+        CurveSample(x, y, y / 1.01, y * 1.01) for x, y in ((64.0, 9_000.0), (128.0, 10_000.0), (170.0, 7_000.0))
+    )
+    found = replace(h200(), curves={**h200().curves, "off": fell})
+    seen = observed_speedup(found, minute(130.0, 8_500.0), None, 256.0)
+    assert seen is not None
+    assert seen.low < seen.ratio < seen.high
+    assert seen.low < 0.88
+    assert seen.high > 1.1
+
+
+def test_tokens_that_a_counter_has_and_nobody_got_lower_the_band() -> None:
+    vllm = minute(120.0, 13_000.0)
+    found = h200()
+    plain = observed_speedup(found, vllm, None, 16.0)
+    sglang = replace(vllm, engine_kind=EngineKind.SGLANG)
+    short, long = (observed_speedup(found, sglang, None, tokens) for tokens in (16.0, 600.0))
+    assert plain is not None
+    assert short is not None
+    assert long is not None
+    assert short.low == pytest.approx(plain.low * (1 - 6 / 16))
+    assert long.low == pytest.approx(plain.low * 0.99)
+    assert short.high == plain.high
+
+
+def test_two_that_both_show_a_loss_are_not_made_into_none() -> None:
+    """However far apart they are."""
+    assert weighed(band(0.70, 1.05), band(0.90, 1.03)).high == pytest.approx(0.90 * 1.03)
 
 
 def test_two_that_agree_are_surer_than_either() -> None:
@@ -53,6 +86,8 @@ def test_two_that_contradict_each_other_leave_both_open() -> None:
     both = weighed(band(0.80, 1.03), band(1.00, 1.03))
     assert both.low < 0.80
     assert both.high > 1.0
+    assert both.low == pytest.approx(0.80 / 1.03)
+    assert both.high == pytest.approx(1.03)
 
 
 RATIO = st.floats(0.3, 3.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -47,6 +48,22 @@ def test_a_switch_to_a_server_with_higher_counters_is_no_rate() -> None:
 def test_unlike_replicas_behind_one_address_give_no_rate_at_all() -> None:
     pages = [page(body, 2.0 * number) for number, body in enumerate((OFF, K3) * 3)]
     assert all(rate.reset for a, b in pairwise(pages) for rate in rates_between(a, b))
+
+
+def test_sglang_without_the_verify_calls_that_it_had_is_another_server() -> None:
+    """It shows them from the first request that drafted on, so that they may come and never go."""
+    drafting, off = (
+        page(real("sglang-0.5.15-h200-eagle3-idle.prom"), 10.0),
+        page(real("sglang-0.5.15-h200-off-idle.prom"), 12.0),
+    )
+    (engine,) = off.engines
+    later = replace(
+        off, engines=(replace(engine, generation_tokens=1e6, prompt_tokens=1e6, finished=1e6, histograms={}),)
+    )
+    assert restarted(drafting, later)
+    (engine,) = drafting.engines
+    fresh = replace(drafting, engines=(replace(engine, spec_verify_calls=None),))
+    assert not restarted(fresh, replace(drafting, at_s=12.0, mono_s=12.0))
 
 
 NGRAM = real("vllm-0.32.0-cpu-2api-ngram-unused.prom")

@@ -84,7 +84,7 @@ def test_a_gauge_set_by_prefills_without_the_requests_they_let_in_is_no_fault(ru
 
 
 def verified(given: Evidence, *calls: float | None) -> Evidence:
-    """The same pages, the first and the last with these verify calls, which the front end counts."""
+    """The same pages with these verify calls, which the front end counts: the first until the last page."""
 
     def counted(page: Reading, count: float | None) -> Reading:
         first, *rest = page.engines
@@ -92,7 +92,8 @@ def verified(given: Evidence, *calls: float | None) -> Evidence:
 
     assert given.before is not None
     assert given.after is not None
-    return replace(given, before=counted(given.before, calls[0]), after=counted(given.after, calls[1]))
+    between = tuple(counted(page, calls[0]) for page in given.samples)
+    return replace(given, before=counted(given.before, calls[0]), samples=between, after=counted(given.after, calls[1]))
 
 
 @pytest.mark.parametrize("engines", [1, 2])
@@ -111,6 +112,22 @@ def test_verify_calls_tell_that_an_arm_drafts_from_its_first_finished_request_on
     plain: dict[str, Any] = {"drafts": None, "draft_tokens": None, "accepted_tokens": None, "accepted_per_pos": ()}
     given = verified(on_sglang(evidence(True, engines=engines, **plain), k=3), *calls)
     assert codes(assemble(given)) == (void, notes)
+
+
+def test_an_arm_that_shows_no_speculation_once_it_has_decoded_does_not_draft() -> None:
+    """Before its first steps the page says nothing of it."""
+    plain: dict[str, Any] = {"drafts": None, "draft_tokens": None, "accepted_tokens": None, "accepted_per_pos": ()}
+    given = verified(on_sglang(evidence(True, **plain), k=None), None, None)
+    off = [replace(reading, speculation_configured=False) for reading in given.samples]
+    assert given.before is not None
+    assert given.after is not None
+    given = replace(
+        given,
+        before=replace(given.before, speculation_configured=None),
+        samples=tuple(off),
+        after=replace(given.after, speculation_configured=False),
+    )
+    assert codes(assemble(given))[0] == {"arm_not_drafting"}
 
 
 def drafting(calls: float, *, k: int | None = 3, usage: int = TOKENS, ending: Ending = Ending.OK) -> Cell:
