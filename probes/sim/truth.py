@@ -31,16 +31,22 @@ GENERATIONS = 6
 class ClosedLoop:
     """Clients that replace each ended request, in virtual time.
 
-    A replacement comes `turnaround_s` after the end. As over a socket, it misses the step that begins at that end.
+    They start evenly over `spread_s`. A replacement comes `turnaround_s` after the end. As over a socket, it misses the step that begins at that end.
     """
 
     def __init__(
-        self, engine: Engine, clients: int, make: Callable[[float], Request | None], *, turnaround_s: float = 0.0
+        self,
+        engine: Engine,
+        clients: int,
+        make: Callable[[float], Request | None],
+        *,
+        turnaround_s: float = 0.0,
+        spread_s: float = 0.0,
     ) -> None:
         self._engine = engine
         self._make = make
         self._turnaround_s = turnaround_s
-        self._due = deque([0.0] * clients)
+        self._due = deque(spread_s * client / clients for client in range(clients))
         self.now_s = 0.0
 
     def step(self) -> list[Output]:
