@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from math import log, sqrt
+from math import expm1, log, sqrt
 from statistics import fmean
 
 from benchmarks.fit_sim import DATA, MAX_MODEL_LEN, TURNAROUND_S
@@ -89,7 +89,7 @@ def main() -> None:
         lines.append(f"| {sweep} | {arm} | {clients} | {tok_s:,.0f} | {made:,.0f} | {made / tok_s - 1:+.1%} |")
     sys.stdout.write("\n".join(lines) + "\n\n")
     for sweep, logs in errors.items():
-        worst = max(logs, key=abs)
+        worst = expm1(max(logs, key=abs))
         sys.stdout.write(f"{sweep}: rms {sqrt(fmean(e * e for e in logs)):.1%}, worst {worst:+.1%}\n")
 
 

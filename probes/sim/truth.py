@@ -31,7 +31,8 @@ GENERATIONS = 6
 class ClosedLoop:
     """Clients that replace each ended request, in virtual time.
 
-    They start evenly over `spread_s`. A replacement comes `turnaround_s` after the end. As over a socket, it misses the step that begins at that end.
+    They start evenly over `spread_s`. A replacement comes `turnaround_s` after the end. As over a socket, it misses the
+    step that begins at that end.
     """
 
     def __init__(
