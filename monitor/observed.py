@@ -4,7 +4,7 @@ Only a check on the band from the sweep. It rests on polled gauges, which read u
 waves, so that it may hold back an alert and never causes one.
 
 Why it is needed: K=3 on an H200 made 11.8 thousand tok/s of 160 clients when it was swept (12% less than the baseline),
-and on another H200 within the hour 14.1 and then 12.8 thousand of 161. No repeats of a sweep show such a change.
+and on another H200 soon after 14.1 and then 12.8 thousand of 161. No repeats of a sweep show such a change.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def how_much(status: EndpointStatus) -> str:
     observed = status.as_of_now.observed if status.as_of_now is not None else None
     if observed is None:
         return said
-    return f"{said} Its own output is {band_text(observed)} of what the baseline would make of this load."
+    return f"{said} The server's own output is {band_text(observed)} of what the baseline would make of this load."
 
 
 def cost_details(status: EndpointStatus) -> str:

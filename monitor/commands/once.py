@@ -172,6 +172,8 @@ def status_line(status: EndpointStatus) -> str:
         parts.append(f"live arm {status.live_arm}")
     if reason := reason_words(status):
         parts.append(reason)
+    if status.alerting:
+        parts.append("alert: the whole band is beyond the tolerated loss")
     if not status.alerting and status.verdict is LiveVerdict.ABOVE and status.alerting_reason:
         parts.append(f"no alert: {status.alerting_reason}")
     return "  ".join(parts[:1]) + "  " + "; ".join(parts[1:])

@@ -14,6 +14,7 @@ from monitor.values import CrossoverNow, EndpointStatus
 from monitor.verdict_text import crossover_lines
 from probes.answer_values import Axis, Verdict
 
+TRIGGERS = {"intent": "asked of the daemon", "schedule": "scheduled", "command": "by hand"}
 NOT_STORED = "no traffic is stored for this time"
 
 
@@ -82,7 +83,8 @@ def measured_line(report: EndpointReport) -> str:
     if report.stored is None:
         return f"no sweep has measured this pool yet; `specwatch sweep {report.status.pool}` does"
     age = age_text(max(0.0, report.at_s - report.stored.measured_at_s))
-    trigger = f", {report.sweep.trigger}" if report.sweep is not None and not report.stored.imported else ""
+    how = report.sweep.trigger if report.sweep is not None and not report.stored.imported else ""
+    trigger = f", {TRIGGERS.get(how, how)}" if how else ""
     elsewhere = " elsewhere" if report.stored.imported else ""
     expired = ", expired" if report.expired else ""
     when = utc(report.stored.measured_at_s)

@@ -66,6 +66,8 @@ def schedule_of(
         return None, (Reason("no_schedule_below_one", "No schedule: nothing was compared from one request on."),)
     if len(steps) == 1:
         text = f"{best[0].arm} is best at every concurrency that was compared, so there is nothing to schedule."
+        if not all(one.confident for one in best):
+            text = f"No arm is better than {best[0].arm} beyond the noise, so there is nothing to schedule."
         return None, (Reason("no_schedule_one_k", text),)
     reasons = [*_uncovered(best, steps), AXIS]
     reasons += [NOT_OFF] if any(step.k == 0 for step in steps) else []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +21,10 @@ from probes.imports.sweep_file import Sweep, is_sweep, read_sweep
 
 SHOWN = 3
 """Reasons that one error gives for runs that cannot be used."""
+
+GZIP = b"\x1f\x8b"
+UNPACKED_MAX = 512 * 2**20
+"""Bytes of a packed file once unpacked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,15 @@ def _what_else(record: dict[str, Any]) -> str:
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        body = path.read_bytes()
+        if body.startswith(GZIP):
+            with gzip.GzipFile(fileobj=io.BytesIO(body)) as unpacked:
+                body = unpacked.read(UNPACKED_MAX + 1)
+            if len(body) > UNPACKED_MAX:
+                raise ResultFileError(path, f"unpacks to more than {UNPACKED_MAX // 2**20} MiB, so it is no result.")
+        return body.decode("utf-8-sig")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ResultFileError(path, f"begins like gzip and cannot be unpacked ({error}).") from error
     except UnicodeDecodeError as error:
         raise ResultFileError(path, f"not a text file (byte {error.start} is not UTF-8). {WHAT_TO_DO}") from error
     except OSError as error:

@@ -34,6 +34,7 @@ _VOID: tuple[Check, ...] = (
     judge_server.errors,
     judge_server.no_usage,
     judge_server.token_mismatch,
+    judge_server.contradicted,
     judge_server.too_few,
     judge_client.concurrency,
     judge_server.prefix_hits,

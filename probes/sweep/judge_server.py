@@ -30,6 +30,9 @@ PREFIX_OFF_MAX = 0.05
 TEMPLATE_TOKENS_MAX = 80.0
 """Most that a chat template puts before the first word of any request, where no salt can reach: role marks, a date, a
 default system prompt (5 blocks; Llama 3 has 36 tokens, gpt-oss about 70). It hits for users as it does for us."""
+RATES_CONTRADICT = 2.0
+"""Server counter over client usage inside the window, or the reverse. The client spreads a request's tokens evenly;
+windows shorter than one request read up to 1.5 times apart."""
 STREAM_TOKENS_MIN = 5.0
 """Tokens per stream in the window: the counter moves in steps, fewer would round by more than 20%."""
 ENGINES_APART_MAX = 0.15
@@ -114,6 +117,16 @@ def token_mismatch(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     if abs(ours - theirs) > max(TOKEN_MISMATCH_MAX * max(ours, theirs), ends):
         text = f"the server counted {theirs:.0f} output tokens over the cell, its answers' usage says {ours}"
         yield Reason("token_mismatch", text)
+
+
+def contradicted(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """Two counts of one window of which one is twice the other: whichever is wrong, it is no measurement."""
+    server, client = cell.server_tok_s, cell.client_tok_s
+    if server is None or client is None:
+        return
+    if max(server, client) > RATES_CONTRADICT * min(server, client):
+        text = f"in the window the server counted {server:.0f} tok/s and the requests' own times say {client:.0f}"
+        yield Reason("rates_contradict", text)
 
 
 def too_few(cell: Cell, evidence: Evidence) -> Iterator[Reason]:

@@ -53,9 +53,7 @@ class ForeignTraffic(Exception):
 class GaugeWatch:
     """Polls of one cell. `samples` holds the readings since the last `restart()`."""
 
-    def __init__(
-        self, scraper: Reads, ours: InFlight, arm: str, max_foreign: float, before: Reading | None
-    ) -> None:
+    def __init__(self, scraper: Reads, ours: InFlight, arm: str, max_foreign: float, before: Reading | None) -> None:
         """`before` is the idle reading before the first of our requests, None where there is none."""
         self._scraper = scraper
         self._ours = ours

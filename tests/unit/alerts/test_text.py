@@ -278,9 +278,9 @@ def test_an_alert_inside_the_interval_says_why_it_is_none_the_less_one() -> None
 def test_what_the_server_itself_makes_stands_beside_the_loss() -> None:
     seen = moved(observed=BandPoint(48.0, 0.9, 0.8, 0.97))
     _, body = text.firing(a_status(0.85, as_of_now=seen), SETTINGS, NOW_S, NOW_S, a_stored_crossover())
-    assert "Its own output is 0.90x [0.80, 0.97] of what the baseline would make of this load.\n" in body
+    assert "The server's own output is 0.90x [0.80, 0.97] of what the baseline would make of this load.\n" in body
     _, body = text.firing(a_status(0.85, as_of_now=moved()), SETTINGS, NOW_S, NOW_S, a_stored_crossover())
-    assert "Its own output" not in body
+    assert "own output" not in body
 
 
 def test_never_faster_as_of_now_is_said_beside_what_was_swept() -> None:

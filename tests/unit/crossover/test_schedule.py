@@ -122,6 +122,17 @@ def test_there_is_none_and_the_answer_says_why(
     assert to_json(found)["schedule"] is None
 
 
+def test_a_baseline_that_nothing_surely_beats_is_not_called_best() -> None:
+    """K=5 reads 4% faster everywhere, inside the noise."""
+    noisy = [replace(c, output_tok_s=(c.output_tok_s or 0.0) * (1.06 if c.repeat % 2 else 0.94)) for c in OFF]
+    found = answer([*noisy, *cells("k5", (1.01,) * 8)])
+    (text,) = [note.text for note in found.notes if note.code == "no_schedule_one_k"]
+    assert text.startswith("No arm is better than off beyond the noise")
+    sure = answer([*OFF, *cells("k5", (0.6,) * 8)])
+    (text,) = [note.text for note in sure.notes if note.code == "no_schedule_one_k"]
+    assert text.startswith("off is best at every concurrency")
+
+
 def test_without_draft_counters_the_configured_k_is_what_sglang_takes_as_steps() -> None:
     plain = [replace(c, drafts=None, draft_tokens=None, accepted_tokens=None) for c in (*OFF, *K1, *K5)]
     sglang = [replace(c, notes=(Reason("counter_scaled", "usage counts"),)) for c in plain]

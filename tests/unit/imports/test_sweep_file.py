@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -98,3 +99,16 @@ def test_another_of_its_arms_can_be_the_baseline() -> None:
     assert set(answer(read_results([FILE], "k3")).arms) == {"off"}
     with pytest.raises(ResultFileError, match="there is no arm k9"):
         read_results([FILE], "k9")
+
+
+def test_a_gzipped_file_is_read_as_what_it_holds(tmp_path: Path) -> None:
+    packed = tmp_path / "sweep.json.gz"
+    packed.write_bytes(gzip.compress(FILE.read_bytes()))
+    assert read_results([packed]).cells == read_results([FILE]).cells
+
+
+def test_a_gzipped_file_that_was_cut_off_is_refused_in_words(tmp_path: Path) -> None:
+    packed = tmp_path / "sweep.json.gz"
+    packed.write_bytes(gzip.compress(FILE.read_bytes())[:-200])
+    with pytest.raises(ResultFileError, match=r"sweep\.json\.gz: begins like gzip and cannot be unpacked"):
+        read_results([packed])

@@ -95,6 +95,7 @@ def test_once_says_why_a_load_above_raises_no_alert() -> None:
     assert status_json(status)["alerting_reason"].startswith("the band reaches")
     tolerant = replace(status, alerting=True, alerting_reason="")
     assert "no alert" not in status_line(tolerant)
+    assert status_line(tolerant).endswith("; alert: the whole band is beyond the tolerated loss")
 
 
 def test_once_says_what_to_do_where_nothing_was_swept() -> None:

@@ -293,12 +293,19 @@ def test_a_cut_ramp_leaves_the_rest_to_count() -> None:
     assert cell.server_tok_s == pytest.approx(RATE)
 
 
-def with_a_stall() -> Evidence:
+def with_a_stall(seconds: float = 2.0) -> Evidence:
     given = evidence()
     assert given.end is not None
     tokens = given.end.engines[0].generation_tokens or 0.0
-    end = replace(given.end, engines=(replace(given.end.engines[0], generation_tokens=tokens - RATE * 2),))
+    end = replace(given.end, engines=(replace(given.end.engines[0], generation_tokens=tokens - RATE * seconds),))
     return replace(given, end=end, samples=(*given.samples[:-2], end))
+
+
+@pytest.mark.parametrize(("seconds", "voided"), [(4.0, False), (7.5, True)])
+def test_two_counts_of_one_window_a_factor_of_two_apart_are_no_measurement(seconds: float, voided: bool) -> None:
+    void, notes = codes(assemble(with_a_stall(seconds)))
+    assert ("rates_contradict" in void) is voided
+    assert "rates_apart" in notes
 
 
 @pytest.mark.parametrize(
