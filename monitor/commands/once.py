@@ -174,6 +174,7 @@ def status_line(status: EndpointStatus) -> str:
         parts.append(reason)
     if status.alerting:
         parts.append("alert: the whole band is beyond the tolerated loss")
-    if not status.alerting and status.verdict is LiveVerdict.ABOVE and status.alerting_reason:
+    slower = status.verdict is LiveVerdict.ABOVE or (point is not None and point.high < 1)
+    if not status.alerting and slower and status.alerting_reason:
         parts.append(f"no alert: {status.alerting_reason}")
     return "  ".join(parts[:1]) + "  " + "; ".join(parts[1:])

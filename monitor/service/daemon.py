@@ -267,7 +267,7 @@ class Daemon:
         if age_s > INTENT_MAX_AGE_S:
             return f"exit 1: no daemon ran when it was asked for, {age_s:.0f} s ago; ask again"
         if self._children.busy(intent.subject):
-            return "exit 6: a sweep of this pool is already running"
+            return "exit 6: a sweep of this pool is already running; `specwatch stop` ends it"
         arms = intent.args.get("arms", ())
         code = await self._children.run(
             intent.subject,

@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from monitor.commands.once import status_line
 from monitor.values import AlertEvent, EndpointStatus
 from tests.support.alert_replay import FIXTURE, PHASES, SGLANG_FIXTURE, SGLANG_SWEEP, looks, readings_in, replay
 
@@ -53,6 +54,7 @@ def test_a_loss_that_the_sweep_had_found_and_the_server_does_not_show_wakes_nobo
         assert status.speedup_now.high < 0.97, "the sweep's band alone would fire"
         assert not status.alerting
         assert "not sure enough for an alert" in status.alerting_reason
+        assert "no alert: the live output is 1.0" in status_line(status), "nor is nobody told why"
     assert not told()["climb"]
 
 
