@@ -36,6 +36,6 @@ def interval_text(value: float | None, low: float | None, high: float | None) ->
     return f"{middle} [{number(low) if low is not None else '...'}, {number(high) if high is not None else '...'}]"
 
 
-def band_text(point: BandPoint) -> str:
-    """`1.02x [0.97, 1.07]`: a ratio with its 90% interval."""
-    return f"{point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]"
+def band_text(point: BandPoint | None) -> str:
+    """`1.02x [0.97, 1.07]`: a ratio with its 90% interval; `unknown` where there is none."""
+    return "unknown" if point is None else f"{point.ratio:.2f}x [{point.low:.2f}, {point.high:.2f}]"

@@ -62,7 +62,7 @@ def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -
         return LiveVerdict.ABOVE, ""
     if crossover.high is None and top is not None and concurrency > top:
         return LiveVerdict.UNKNOWN, f"the crossover's upper edge is open and nothing was measured above {top:.3g}"
-    return LiveVerdict.INSIDE, _inside(_speedup_at(concurrency, crossover), crossover.for_arm)
+    return LiveVerdict.INSIDE, _inside(speedup_against(concurrency, crossover), crossover.for_arm)
 
 
 def _inside(here: BandPoint | None, arm: str) -> str:
@@ -89,7 +89,7 @@ def _side(concurrency: float, crossover: CrossoverNow) -> LiveVerdict:
     Not for a sweep's own `unclear`, which is about more than its band's width.
     """
     band = crossover.band
-    here = _speedup_at(concurrency, crossover)
+    here = speedup_against(concurrency, crossover)
     if here is None:
         return LiveVerdict.UNKNOWN
     if here.low > 1 and all(p.low > 1 for p in band if p.concurrency <= concurrency):
@@ -99,7 +99,8 @@ def _side(concurrency: float, crossover: CrossoverNow) -> LiveVerdict:
     return LiveVerdict.UNKNOWN
 
 
-def _speedup_at(concurrency: float, crossover: CrossoverNow) -> BandPoint | None:
+def speedup_against(concurrency: float, crossover: CrossoverNow) -> BandPoint | None:
+    """What the crossover's band says of one concurrency; None outside what was measured."""
     whole = ArmVerdict(crossover.for_arm, crossover.verdict, None, None, None, crossover.band, None, ())
     return speedup_at(whole, concurrency)
 

@@ -255,7 +255,7 @@ class Cell:
     """Steps of all engines in the steady window (vLLM's histogram of tokens per step); None where no page tells."""
     output_gap_ms: float | None = None
     """vLLM: mean gap between two outputs of one request in the window, by the engine's own stamps: the length of a step
-    as decoding requests see it, up to 4% short of window over steps where they prefill together."""
+    as decoding requests see it, up to 5% short of window over steps where they prefill together."""
 
     @property
     def valid(self) -> bool:

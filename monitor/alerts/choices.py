@@ -82,7 +82,7 @@ def _other_arm(status: EndpointStatus, measured: StoredCrossover | None, baselin
     if unknown := [arm for arm, point in points.items() if point is None]:
         where = "with the traffic of now" if moved_in(status) else "at this load"
         return [f"how {' and '.join(unknown)} would do {where} is not known{unmeasured}"]
-    told = ", ".join(f"{arm} {_ratio(point)}" for arm, point in points.items())
+    told = ", ".join(f"{arm} {band_text(point)}" for arm, point in points.items())
     no_way_out = ", so a smaller K is no way out" if smaller and status.k not in (None, 1) else unmeasured
     here = f"{baseline} at {_load(status)} concurrent"
     return [f"every other measured arm is slower than {here} too ({told}){no_way_out}"]
@@ -107,8 +107,8 @@ def _run(
     )
     return (
         f"run arm {arm} (K={k if k is not None else 'unknown'}): it {rank} "
-        f"({'reckoned for now' if moved_in(status) else 'measured'} {_ratio(point)}; "
-        f"{live} {_ratio(status.speedup_now)}){below}: "
+        f"({'reckoned for now' if moved_in(status) else 'measured'} {band_text(point)}; "
+        f"{live} {band_text(status.speedup_now)}){below}: "
         f"{'lowering K' if lower else 'that'} {removes}"
     )
 
@@ -145,7 +145,3 @@ def _k_of(measured: StoredCrossover, arm: str) -> float:
 
 def _load(status: EndpointStatus) -> str:
     return number(status.concurrency) if status.concurrency is not None else "unknown"
-
-
-def _ratio(point: BandPoint | None) -> str:
-    return band_text(point) if point is not None else "unknown"

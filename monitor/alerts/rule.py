@@ -14,8 +14,7 @@ from monitor.alerts import text
 from monitor.compared import compared_in, seen_faster
 from monitor.observed import with_output
 from monitor.values import AlertEvent, AlertPhase, AlertState, EndpointStatus, LiveVerdict, StoredCrossover
-from probes.answer_values import ArmVerdict
-from probes.crossover import speedup_at
+from monitor.verdict_now import speedup_against
 from probes.values import State
 
 
@@ -75,10 +74,8 @@ def _load_is_gone(status: EndpointStatus, settings: RuleSettings) -> bool:
     if crossover is None or engine is None or engine.running is None or engine.waiting is None:
         return False
     load = engine.running + engine.waiting
-    if crossover.band and load < crossover.band[0].concurrency:
-        return crossover.band[0].ratio > 1 - settings.clear_loss_pct / 100
-    verdict = ArmVerdict(crossover.for_arm, crossover.verdict, None, None, None, crossover.band, None, ())
-    here = speedup_at(verdict, load)
+    below = bool(crossover.band) and load < crossover.band[0].concurrency
+    here = crossover.band[0] if below else speedup_against(load, crossover)
     return here is not None and here.ratio > 1 - settings.clear_loss_pct / 100
 
 

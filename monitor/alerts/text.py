@@ -84,12 +84,12 @@ def recovery(status: EndpointStatus, settings: Thresholds) -> str:
     now = status.as_of_now
     if now is not None and seen_faster(now) and status.speedup_now.ratio <= 1 - settings.clear_loss_pct / 100:
         return (
-            f"no loss was seen {held}: the live output is {_ratio(now.observed)} of what the baseline would make at "
+            f"no loss was seen {held}: the live output is {band_text(now.observed)} of what the baseline would make at "
             f"{_or_unknown(status.concurrency)} concurrent, which contradicts the sweep: sweep again"
         )
     return (
         f"the slowdown has stayed under {percent(settings.clear_loss_pct)} {held} "
-        f"(speedup now {_ratio(status.speedup_now)} at {_or_unknown(status.concurrency)} concurrent)"
+        f"(speedup now {band_text(status.speedup_now)} at {_or_unknown(status.concurrency)} concurrent)"
     )
 
 
@@ -166,10 +166,6 @@ def _k(k: int | None) -> str:
 
 def _pct(share: float) -> str:
     return f"{100 * share:.0f}%"
-
-
-def _ratio(point: BandPoint | None) -> str:
-    return band_text(point) if point is not None else "unknown"
 
 
 def _or_unknown(value: float | None) -> str:

@@ -172,9 +172,9 @@ def status_line(status: EndpointStatus) -> str:
         parts.append(f"live arm {status.live_arm}")
     if reason := reason_words(status):
         parts.append(reason)
+    slower = status.verdict is LiveVerdict.ABOVE or (point is not None and point.high < 1)
     if status.alerting:
         parts.append("alert: the whole band is beyond the tolerated loss")
-    slower = status.verdict is LiveVerdict.ABOVE or (point is not None and point.high < 1)
-    if not status.alerting and slower and status.alerting_reason:
+    elif slower and status.alerting_reason:
         parts.append(f"no alert: {status.alerting_reason}")
     return "  ".join(parts[:1]) + "  " + "; ".join(parts[1:])

@@ -118,6 +118,15 @@ def drafted(verified: float) -> int:
     return int(verified) - 1
 
 
+def accepted(tokens: float, answers: float, calls: float) -> float:
+    """Accepted tokens of answers that have `tokens` and took `calls` verify calls between them.
+
+    A call makes one token more than it accepts, and an answer's first token comes from its prompt. The call that ends
+    an answer counts for what the answer took of it.
+    """
+    return max(0.0, tokens - answers - calls)
+
+
 def _k(found: Gathered) -> int | None:
     verified = max((found.values[engine].get("verified_tokens") or 0.0 for engine in found.engines), default=0.0)
     return drafted(verified) if verified else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from probes.engines.sglang import accepted
 from probes.scrape.quantiles import gained, quantile
 from probes.values import EngineKind, EngineRates, EngineReading, Histogram, Reading
 
@@ -163,11 +164,7 @@ def _engine_rates(old: EngineReading, new: EngineReading, dt_s: float, renamed: 
 
 
 def _from_verify_calls(old: EngineReading, new: EngineReading, calls: float, k: int | None) -> dict[str, float | None]:
-    """What SGLang's requests that finished drafted and accepted; nothing where none did, since all count at their end.
-
-    A call makes one token more than it accepts, and an answer's first token comes from its prompt. The call that ends
-    an answer counts for what the answer took of it.
-    """
+    """What SGLang's requests that finished drafted and accepted; nothing where none did, as all count at their end."""
     before, after = old.histograms.get("generation_tokens"), new.histograms.get("generation_tokens")
     answers = gained(before, after) if before is not None and after is not None else None
     if answers is None or not answers.count:
@@ -175,7 +172,7 @@ def _from_verify_calls(old: EngineReading, new: EngineReading, calls: float, k: 
     return {
         "drafts": calls,
         "draft_tokens": None if k is None else k * calls,
-        "accepted_tokens": max(0.0, answers.total - answers.count - calls),
+        "accepted_tokens": accepted(answers.total, answers.count, calls),
     }
 
 

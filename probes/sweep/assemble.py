@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from probes.engines.sglang import accepted
 from probes.load.records import Ending, RequestRecord
 from probes.sweep import judge
 from probes.sweep.evidence import Evidence
@@ -91,15 +92,10 @@ class _Drafting:
 
 
 def _drafting(evidence: Evidence, a: Reading, b: Reading, usage: int | None) -> _Drafting:
-    """By vLLM's counters; by SGLang's count of verify calls and `usage`, the tokens of the very requests it is of.
-
-    A call makes one token more than it accepts, and an answer's first token comes from its prompt. The call that ends
-    an answer counts for what the answer took of it.
-    """
+    """By vLLM's counters; by SGLang's count of verify calls and `usage`, the tokens of the very requests it is of."""
     drafts = moved(a, b, lambda e: e.drafts)
     if not evidence.is_sglang or drafts is not None:
-        drafted, accepted = moved(a, b, lambda e: e.draft_tokens), moved(a, b, lambda e: e.accepted_tokens)
-        return _Drafting(drafts, drafted, accepted)
+        return _Drafting(drafts, moved(a, b, lambda e: e.draft_tokens), moved(a, b, lambda e: e.accepted_tokens))
     # The calls of a request are added when it finishes.
     calls = verify_calls_between(a, b) if finished_between(a, b) else None
     shown = {reading.k for reading in evidence.readings if reading.k is not None}
@@ -107,7 +103,7 @@ def _drafting(evidence: Evidence, a: Reading, b: Reading, usage: int | None) -> 
     return _Drafting(
         drafts=calls,
         draft_tokens=None if calls is None or one_k is None else calls * one_k,
-        accepted_tokens=None if not calls or usage is None else max(0.0, usage - len(evidence.records) - calls),
+        accepted_tokens=None if not calls or usage is None else accepted(usage, len(evidence.records), calls),
     )
 
 
@@ -139,13 +135,8 @@ def _steps(evidence: Evidence) -> float | None:
     """Engine steps between the edges: vLLM observes each in its histogram of tokens per step."""
     if evidence.start is None or evidence.end is None:
         return None
-    steps = moved(evidence.start, evidence.end, _step_count)
+    steps = moved(evidence.start, evidence.end, lambda e: _count(e, "iteration_tokens"))
     return steps if steps is not None and steps > 0 else None
-
-
-def _step_count(engine: EngineReading) -> float | None:
-    histogram = engine.histograms.get("iteration_tokens")
-    return None if histogram is None else histogram.count
 
 
 def _output_gap_ms(evidence: Evidence) -> float | None:
@@ -153,18 +144,18 @@ def _output_gap_ms(evidence: Evidence) -> float | None:
     start, end = evidence.start, evidence.end
     if start is None or end is None or end.engine_kind is not EngineKind.VLLM:
         return None
-    seconds, gaps = moved(start, end, _gap_seconds), moved(start, end, _gap_count)
+    seconds, gaps = moved(start, end, lambda e: _total(e, "itl_s")), moved(start, end, lambda e: _count(e, "itl_s"))
     return 1000 * seconds / gaps if seconds is not None and gaps is not None and seconds > 0 and gaps > 0 else None
 
 
-def _gap_seconds(engine: EngineReading) -> float | None:
-    histogram = engine.histograms.get("itl_s")
-    return None if histogram is None else histogram.total
-
-
-def _gap_count(engine: EngineReading) -> float | None:
-    histogram = engine.histograms.get("itl_s")
+def _count(engine: EngineReading, name: str) -> float | None:
+    histogram = engine.histograms.get(name)
     return None if histogram is None else histogram.count
+
+
+def _total(engine: EngineReading, name: str) -> float | None:
+    histogram = engine.histograms.get(name)
+    return None if histogram is None else histogram.total
 
 
 def _usage_scale(evidence: Evidence, whole: _Whole, client_tokens: int | None) -> float:

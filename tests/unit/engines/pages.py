@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from probes.engines.detect import Seen, look, new_parser
-from probes.values import EngineReading, State
+from probes.values import EngineReading, Reading, State
 
 DATA = Path(__file__).parents[2] / "data" / "metrics"
 REAL = tuple(sorted(path.name for path in DATA.glob("*.prom")))
@@ -59,6 +59,25 @@ def names_of(engine: str, version: str) -> dict[str, str]:
 def see(body: bytes) -> Seen:
     """Read one page with a fresh parser."""
     return look(body, new_parser())
+
+
+def reading(body: bytes, at_s: float, wall_s: float = 0.0) -> Reading:
+    """A usable page as it was scraped at `at_s` of the monotonic clock, `wall_s` behind the wall's."""
+    facts = see(body).facts
+    assert facts is not None
+    return Reading(
+        "chat",
+        wall_s + at_s,
+        at_s,
+        State.OK,
+        engine_kind=facts.kind,
+        engines=facts.engines,
+        model_names=facts.model_names,
+        speculation_configured=facts.speculation_configured,
+        k=facts.k,
+        process_start_s=facts.process_start_s,
+        matched_names=facts.matched_names,
+    )
 
 
 def only_engine(body: bytes) -> EngineReading:

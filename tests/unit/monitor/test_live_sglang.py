@@ -6,8 +6,8 @@ import pytest
 
 from monitor.live_window import LiveWindow, live_window
 from monitor.values import StoredReading
-from probes.values import Reading, State
-from tests.unit.engines.pages import Line, histogram, page, see
+from probes.values import Reading
+from tests.unit.engines.pages import Line, histogram, page, reading
 
 FRONT = {"model_name": "llama8b", "engine_type": "unified"}
 RANK = {**FRONT, "tp_rank": "0", "pp_rank": "0", "moe_ep_rank": "0"}
@@ -25,23 +25,11 @@ def shown(at_s: float, *, finished: float, calls: float | None, decoded: float, 
     ]
     if calls is not None:
         lines.append(("sglang:spec_verify_calls_total", FRONT, calls))
-    facts = see(page(lines)).facts
-    assert facts is not None
-    return Reading(
-        "chat",
-        1e6 + at_s,
-        at_s,
-        State.OK,
-        engine_kind=facts.kind,
-        engines=facts.engines,
-        speculation_configured=facts.speculation_configured,
-        k=facts.k,
-        matched_names=facts.matched_names,
-    )
+    return reading(page(lines), at_s, wall_s=1e6)
 
 
 def window(*readings: Reading) -> LiveWindow:
-    return live_window([StoredReading(reading, None) for reading in readings], 0.0)
+    return live_window([StoredReading(one, None) for one in readings], 0.0)
 
 
 DRAFTING = {"spec_num_draft_tokens": 4.0, "spec_num_steps": 3.0, "spec_accept_length": 2.9, "decode_sum_seq_lens": 9.0}

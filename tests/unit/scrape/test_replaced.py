@@ -7,54 +7,35 @@ from itertools import pairwise
 
 import pytest
 
-from probes.engines.detect import look, new_parser
 from probes.scrape.rates import rates_between, restarted
-from probes.values import EngineRates, Reading, State
+from probes.values import EngineRates, Reading
 from tests.support.records import a_failed_reading, a_reading, an_engine
 from tests.support.replacements import REPLACED, SAME, Fields
-from tests.unit.engines.pages import real
+from tests.unit.engines.pages import reading, real
 
 K3, OFF = real("vllm-0.26.0-h200-k3-c161.prom"), real("vllm-0.26.0-h200-4api-off-c161.prom")
 
 
-def page(body: bytes, at_s: float) -> Reading:
-    facts = look(body, new_parser()).facts
-    assert facts is not None
-    return Reading(
-        "chat",
-        at_s,
-        at_s,
-        State.OK,
-        engine_kind=facts.kind,
-        engines=facts.engines,
-        model_names=facts.model_names,
-        speculation_configured=facts.speculation_configured,
-        k=facts.k,
-        process_start_s=facts.process_start_s,
-        matched_names=facts.matched_names,
-    )
-
-
 def test_a_switch_to_a_server_with_higher_counters_is_no_rate() -> None:
-    a, b = page(OFF, 10.0), page(K3, 12.0)
+    a, b = reading(OFF, 10.0), reading(K3, 12.0)
     (old,), (new,) = a.engines, b.engines
     assert (new.generation_tokens or 0.0) - (old.generation_tokens or 0.0) > 1_600_000
     assert all(new.histograms[name].count >= h.count for name, h in old.histograms.items() if name in new.histograms)
     assert rates_between(a, b) == (EngineRates("0", 2.0, reset=True),)
     assert restarted(a, b)
-    assert restarted(page(K3, 10.0), page(OFF, 12.0))
+    assert restarted(reading(K3, 10.0), reading(OFF, 12.0))
 
 
 def test_unlike_replicas_behind_one_address_give_no_rate_at_all() -> None:
-    pages = [page(body, 2.0 * number) for number, body in enumerate((OFF, K3) * 3)]
+    pages = [reading(body, 2.0 * number) for number, body in enumerate((OFF, K3) * 3)]
     assert all(rate.reset for a, b in pairwise(pages) for rate in rates_between(a, b))
 
 
 def test_sglang_without_the_verify_calls_that_it_had_is_another_server() -> None:
     """It shows them from the first request that drafted on, so that they may come and never go."""
     drafting, off = (
-        page(real("sglang-0.5.15-h200-eagle3-idle.prom"), 10.0),
-        page(real("sglang-0.5.15-h200-off-idle.prom"), 12.0),
+        reading(real("sglang-0.5.15-h200-eagle3-idle.prom"), 10.0),
+        reading(real("sglang-0.5.15-h200-off-idle.prom"), 12.0),
     )
     (engine,) = off.engines
     later = replace(
@@ -79,7 +60,7 @@ NGRAM = real("vllm-0.32.0-cpu-2api-ngram-unused.prom")
     ids=["two", "four", "two that draft"],
 )
 def test_several_api_servers_show_the_same_server_from_their_first_page_on(bodies: list[bytes]) -> None:
-    pages = [page(body, 6.0 * number) for number, body in enumerate(bodies)]
+    pages = [reading(body, 6.0 * number) for number, body in enumerate(bodies)]
     assert not any(restarted(a, b) for a, b in pairwise(pages))
     tokens = [reading.engines[0].generation_tokens or 0.0 for reading in pages]
     assert tokens == sorted(set(tokens))
