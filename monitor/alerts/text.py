@@ -9,7 +9,6 @@ from typing import Protocol
 from monitor.alerts.choices import choices
 from monitor.alerts.cost_text import cost_details, how_much
 from monitor.alerts.crossover_text import as_of_now_lines, crossover_long, crossover_short
-from monitor.compared import seen_faster
 from monitor.units import age_text, band_text, number, percent
 from monitor.values import EndpointStatus, StoredCrossover
 from probes.answer_values import ArmVerdict, BandPoint
@@ -82,7 +81,8 @@ def recovery(status: EndpointStatus, settings: Thresholds) -> str:
     if status.speedup_now is None:
         return f"the load has stayed below the crossover {held} (now {_or_unknown(status.concurrency)} concurrent)"
     now = status.as_of_now
-    if now is not None and seen_faster(now) and status.speedup_now.ratio <= 1 - settings.clear_loss_pct / 100:
+    by_the_band = status.speedup_now.ratio > 1 - settings.clear_loss_pct / 100
+    if not by_the_band and now is not None and now.observed is not None:
         return (
             f"no loss was seen {held}: the live output is {band_text(now.observed)} of what the baseline would make at "
             f"{_or_unknown(status.concurrency)} concurrent, which contradicts the sweep: sweep again"

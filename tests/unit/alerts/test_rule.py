@@ -228,6 +228,18 @@ def firing() -> AlertState:
     return state
 
 
+def test_an_alert_that_the_weighed_output_ends_says_so_and_not_that_the_band_came_back() -> None:
+    """Its lower edge is under 1, so that it takes both to say that nothing is lost."""
+    back = a_status(0.96, width=0.09, as_of_now=observed(1.05, 0.99, 1.12))
+    state, told = firing(), None
+    for minute in range(2, 8):
+        assert told is None
+        state, told = evaluate(state, back, SETTINGS, minute * 60.0)
+    assert told is not None
+    assert "1.05x [0.99, 1.12] of what the baseline would make" in told.text
+    assert "slowdown has stayed under" not in told.text
+
+
 def test_a_load_that_has_just_left_does_not_fire_for_its_mean() -> None:
     """The mean of a minute still holds it; the newest look does not."""
     left = a_status(0.88, engines=(EngineNow("0", 6.0, 0.0, 0.1, 48.0, 4200.0),))
