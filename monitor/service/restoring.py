@@ -12,7 +12,7 @@ from pathlib import Path
 
 from monitor.config.load import Loaded
 from monitor.service.guardian_process import POLL_S, NoGuardian, part_from, start_guardian
-from monitor.service.locks import holder_of
+from monitor.service.locks import LOOK_S, LOOKS, holder_of
 from probes.restart.journal import JournalError
 from probes.restart.journal_file import JournalFile
 from probes.restart.paths import RestartPaths, journals_beside
@@ -73,7 +73,7 @@ def journals_left(store_path: Path) -> list[RestoreResult]:
 
 
 async def _restore(paths: RestartPaths, now_s: float, *, at_once: bool) -> RestoreResult:
-    seen = _look(paths)
+    seen = await _look_patiently(paths)
     if seen.state is not Restoring.ORPHAN:
         return seen
     try:
@@ -94,7 +94,7 @@ async def _restore(paths: RestartPaths, now_s: float, *, at_once: bool) -> Resto
         raise
     if not JournalFile(paths.journal).exists():
         return RestoreResult(paths.endpoint, paths.journal, Restoring.RESTORED, "")
-    after = _look(paths)
+    after = await _look_patiently(paths)
     if after.state is Restoring.IN_HAND:
         return after
     reason = after.reason or f"the guardian ended with exit {guardian.returncode}; see {paths.log}"
@@ -104,6 +104,17 @@ async def _restore(paths: RestartPaths, now_s: float, *, at_once: bool) -> Resto
 async def _end_of(guardian: subprocess.Popen[bytes]) -> None:
     while guardian.poll() is None:  # noqa: ASYNC110 - it is a process, and tells nobody
         await asyncio.sleep(POLL_S)
+
+
+async def _look_patiently(paths: RestartPaths) -> RestoreResult:
+    # A process that is killed keeps its locks until the kernel has freed its memory: some milliseconds in which it is
+    # no longer to be seen and seems to hold on. A guardian that only wakes up to see what is due has it as long.
+    for _ in range(LOOKS - 1):
+        seen = _look(paths)
+        if seen.state is not Restoring.IN_HAND:
+            return seen
+        await asyncio.sleep(LOOK_S)
+    return _look(paths)
 
 
 def _look(paths: RestartPaths) -> RestoreResult:

@@ -68,7 +68,7 @@ async def test_it_is_told_of_everywhere_and_closed_once_the_server_is_back(tmp_p
         assert site.arm == "k3"
         assert site.hooks[-1] == "after"
         assert not site.paths.journal.exists()
-        await until(lambda: site.processes() == [], "the guardian's end")
+        await until(site.over, "the guardian's end")
 
 
 async def test_a_restart_sweep_measures_and_leaves_the_server_as_it_was(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ async def test_the_next_sweep_puts_back_what_a_killed_one_and_its_guardian_left(
             await site.until_hanging("off")
             kill_all(site, sweep.pid)
             sweep.wait()
-        await until(lambda: site.processes() == [], "the end of all")
+        await until(site.over, "the end of all")
         assert site.paths.journal.exists()
         began_s = time.time()
         code, out, err = await specwatch_async("sweep", "chat", "--now", cwd=tmp_path)
@@ -157,7 +157,7 @@ async def test_a_daemon_that_ends_with_a_server_not_put_back_still_says_so(tmp_p
         assert [body["status"] for body in sink.bodies] == ["firing"]
         (tmp_path / "broken").unlink()
         assert (await specwatch_async("stop", cwd=tmp_path))[0] == 0
-        await until(lambda: site.processes() == [], "the guardian's end")
+        await until(site.over, "the guardian's end")
 
 
 def kill_all(site: RestartSite, sweep_pid: int) -> None:

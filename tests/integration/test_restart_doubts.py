@@ -68,7 +68,7 @@ async def test_a_server_of_an_arm_that_looks_like_the_live_arm_is_not_taken_for_
     (site.folder / "works").touch()
     (left,) = await restore_orphans(loaded, time.time(), at_once=True)
     assert (left.state, site.starts, site.hooks) == (Restoring.RESTORED, ["k3", "k3"], BOTH)
-    await until(lambda: site.processes() == [])
+    await until(site.over)
 
 
 async def test_one_look_that_fails_does_not_cost_a_restart(site: RestartSite, caplog: pytest.LogCaptureFixture) -> None:
@@ -102,7 +102,7 @@ async def test_a_server_that_a_person_put_right_is_not_restarted_though_the_comm
     (left,) = await restore_orphans(loaded, time.time(), at_once=True)
     assert (left.state, site.starts, site.hooks) == (Restoring.RESTORED, ["off", "k3"], BOTH)
     assert (site.folder / "tries").read_text() == tries
-    await until(lambda: site.processes() == [])
+    await until(site.over)
 
 
 # A command that ends later than whoever waits for it is reaped by nobody here.

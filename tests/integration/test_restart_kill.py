@@ -72,7 +72,7 @@ async def drive(site: RestartSite, arms: str, *kill: str) -> asyncio.subprocess.
 async def put_right(site: RestartSite) -> None:
     """Wait for whoever restores, and for the end of all that was started."""
     await until(lambda: not site.paths.journal.exists(), WAIT_S)
-    await until(lambda: site.processes() == [], WAIT_S)
+    await until(site.over, WAIT_S)
 
 
 async def killed(folder: Path, where: str, *, guardian: bool) -> tuple[str, list[str], list[str]]:
@@ -81,7 +81,7 @@ async def killed(folder: Path, where: str, *, guardian: bool) -> tuple[str, list
         sweep = await drive(site, "off,k3,off", where + ("+guardian" if guardian else ""))
         assert await sweep.wait() == -signal.SIGKILL, (site.folder / "sweep.log").read_text()
         if guardian:
-            await until(lambda: site.processes() == [], WAIT_S)
+            await until(site.over, WAIT_S)
             left = site.paths.journal.exists()
             assert left is (where != "begun@before")
             results = await restore_orphans(loaded, time.time())

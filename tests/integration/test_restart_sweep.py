@@ -181,7 +181,7 @@ async def test_a_live_arm_that_does_not_come_back_is_loud_kept_and_tried_again_l
     (left,) = await restore_orphans(loaded, time.time(), at_once=True)
     assert (left.state, left.not_restored) == (Restoring.RESTORED, False)
     assert site.hooks == BOTH
-    await until(lambda: site.processes() == [])
+    await until(site.over)
     await untouched_or_undone(site)
 
 
@@ -275,7 +275,7 @@ async def test_stopping_whoever_restores_does_not_stop_the_restoring(
         assert not site.paths.journal.exists()
     await until(lambda: not site.paths.journal.exists())
     assert (site.arm, site.hooks) == ("k3", [*BOTH, "after"])
-    await until(lambda: site.processes() == [])
+    await until(site.over)
 
 
 async def test_two_never_restore_at_once(site: RestartSite) -> None:
@@ -290,8 +290,19 @@ async def test_two_never_restore_at_once(site: RestartSite) -> None:
                 await bring_up(off)
     one, two = await asyncio.gather(restore_orphans(loaded, time.time()), restore_orphans(loaded, time.time()))
     assert {one[0].state, two[0].state} <= {Restoring.RESTORED, Restoring.IN_HAND}
-    await until(lambda: site.processes() == [])
+    await until(site.over)
     assert site.starts == ["off", "k3", "k3"]
+
+
+async def test_a_holder_that_is_just_dying_is_waited_for(site: RestartSite) -> None:
+    loaded = site.config()
+    leave_behind(site, await journal_of(site, loaded))
+    dying = Lock(site.paths.lock).acquire()
+    restoring = asyncio.create_task(restore_orphans(loaded, time.time()))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    dying.release()
+    assert [one.state for one in await restoring] == [Restoring.RESTORED]
 
 
 async def test_a_journal_that_is_none_is_loud(site: RestartSite) -> None:

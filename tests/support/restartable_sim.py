@@ -15,6 +15,7 @@ from pathlib import Path
 
 from monitor.config.load import Loaded, load_config
 from monitor.config.targets import probe_of
+from monitor.service.locks import holder_of
 from monitor.service.restart_sweep import BringUp, restart_arms
 from monitor.service.sweep_plan import plan_for
 from monitor.store.db import open_store
@@ -147,6 +148,10 @@ class RestartSite:
         """Whatever still runs on behalf of this site, beside the test itself: guardians and commands."""
         return [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and self._ours(p)]
 
+    def over(self) -> bool:
+        """Whether all are gone; one that dies lets its lock go some milliseconds after it was last to be seen."""
+        return self.processes() == [] and holder_of(self.paths.lock) is None
+
     def _ours(self, process: Path) -> bool:
         with suppress(OSError):
             mark = str(self.folder).encode()
@@ -210,4 +215,4 @@ async def untouched_or_undone(site: RestartSite) -> None:
     """The live arm runs, and nothing of the sweep is left."""
     assert site.arm == "k3"
     assert not site.paths.journal.exists()
-    await until(lambda: site.processes() == [])
+    await until(site.over)
