@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.config.errors import ConfigError, explain
@@ -33,14 +33,13 @@ _KEYS = sorted({field for _, model in TABLES.values() for field in model.model_f
 
 
 @given(line=st.integers(0, SOUND.count("\n")), key=st.sampled_from(_KEYS), value=_VALUES)
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 def test_any_key_with_any_value_anywhere_is_judged_in_words(line: int, key: str, value: str) -> None:
     lines = SOUND.splitlines()
     _load_or_explain("\n".join([*lines[:line], f"{key} = {value}", *lines[line:]]))
 
 
 @given(text=st.text(max_size=60))
-@settings(deadline=None)
 def test_any_text_at_all_is_judged_in_words(text: str) -> None:
     _load_or_explain(text)
 

@@ -30,7 +30,7 @@ POINTS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(POINTS, max_size=40))
 def test_any_points_give_a_verdict_that_survives_json(points: list[CurvePoint]) -> None:
     result = estimate(points, baseline="off", axis=Axis.CLIENTS)

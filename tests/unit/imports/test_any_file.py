@@ -75,7 +75,7 @@ def read(text: str) -> None:
     assert all(isinstance(arm.verdict, Verdict) for arm in found.arms.values())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_a_result_with_anything_in_any_place(data: st.DataObject) -> None:
     which = data.draw(st.integers(0, len(DOCUMENTS) - 1))

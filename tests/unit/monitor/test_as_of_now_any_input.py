@@ -16,7 +16,7 @@ SHARES = st.lists(st.floats(0.0, 2.0), min_size=1, max_size=6)
 TOKENS = st.floats(0.0, 1e7)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     load=LOADS,
     accepted=SHARES,

@@ -205,7 +205,7 @@ def test_the_baseline_s_own_output_follows_the_mix() -> None:
     assert (none[0], zero[0]) == (0.0, 0.0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.one_of(st.none(), st.floats(min_value=0.1, max_value=6.0)),
     st.one_of(

@@ -154,7 +154,7 @@ NUMBERS = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.sampled_from(["off", "k3"]), *[NUMBERS] * 6), min_size=8, max_size=30))
 def test_any_cells_give_a_finite_model_or_none(rows: list[Any]) -> None:
     template = {c.arm: c for c in formula_cells(TWO, repeats=1)}

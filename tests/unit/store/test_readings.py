@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.store.db import Store, StoreError, open_store
@@ -72,7 +72,7 @@ readings = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(batch=st.lists(readings, min_size=1, max_size=4, unique_by=lambda r: (r.endpoint, r.at_s)))
 def test_any_reading_comes_back_exactly(batch: list[Reading]) -> None:
     with TemporaryDirectory() as folder, open_store(Path(folder) / "x.db") as store:

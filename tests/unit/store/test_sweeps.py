@@ -115,7 +115,7 @@ def test_the_newest_answer_of_the_same_server_counts(store: Store) -> None:
     assert latest_crossover(store, "code", None) is None
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(cell=st.from_type(Cell))
 def test_any_cell_comes_back_exactly(cell: Cell) -> None:
     text = to_text(cell)
