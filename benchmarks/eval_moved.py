@@ -1,8 +1,10 @@
 """Holds one measured sweep's answer, moved to the traffic of another, against what that other sweep measured.
 
-Run from the repository root: `.venv/bin/python -m benchmarks.eval_moved SWEPT NOW [--arm NAME=NAME]`. Files are those
-of `specwatch sweep --out`, or cells as in `tests/data/h200/*.jsonl`. `--arm k3=k3poor` says that the second file calls
-an arm by another name; the one that has that name there is left out. It changes no file.
+Run from the repository root: `.venv/bin/python -m benchmarks.eval_moved SWEPT NOW [--arm NAME=NAME] [--also FILE]`.
+Files are those of `specwatch sweep --out`, or cells as in `tests/data/h200/*.jsonl`. `--arm k3=k3poor` says that the
+second file calls an arm by another name; the one that has that name there is left out. `--also` is an earlier sweep
+under another mix, which the model is fitted to as well. The last table is of what the model says of each arm alone,
+also where the product withdraws the answer. It changes no file.
 """
 
 from __future__ import annotations
@@ -18,17 +20,20 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.eval_steptime import answer, last_fall
+from benchmarks.eval_steptime import answer, last_fall, means
 from probes.answer_values import BandPoint, Crossover
 from probes.crossover import speedup_at
 from probes.imports.sweep_file import read_sweep
 from probes.steptime.adjust import adjusted
+from probes.steptime.shift import output_shift
 from probes.steptime.values import Mix, StepModel
 from probes.values import Cell
 from tests.support.measured_cells import cells_of_rows
 
 SAME_MIX = 0.02
 """Sweeps whose lengths differ by less (natural log) had one mix: lengths are drawn anew for each."""
+SAME_RUNG = 0.05
+"""The same of concurrency: between rungs that are octaves apart a straight line would be off by more than the model."""
 
 
 def cells_of(path: Path) -> list[Cell]:
@@ -69,6 +74,25 @@ def table(swept: Crossover, now: Crossover) -> list[str]:
     return [*lines, *head, *details]
 
 
+def outputs(swept: Sequence[Cell], now: Sequence[Cell], model: StepModel, there: StepModel) -> list[str]:
+    """Output tok/s of every arm at the rungs that both sweeps have."""
+    lines = ["", "| arm | concurrency | tok/s measured now | swept there | moved by | error |", "|---" * 6 + "|"]
+    for arm in [name for name in there.arms if name in model.arms]:
+        x, log_y = means(swept, arm)
+        at, log_now = means(now, arm)
+        both = np.array([np.min(np.abs(x - here)) < SAME_RUNG for here in at], dtype=bool)
+        at, log_now = at[both], log_now[both]
+        traffic = there.arms[arm]
+        moved, _ = output_shift(model, arm, np.exp(at), traffic.acceptance_length, traffic.mix)
+        level = np.interp(at, x, log_y)
+        lines += [
+            f"| {arm} | {math.exp(here):.0f} | {math.exp(made):,.0f} | {math.exp(then):,.0f} "
+            f"| {100 * math.expm1(by):+.1f}% | {100 * math.expm1(then + by - made):+.1f}% |"
+            for here, made, then, by in zip(at, log_now, level, moved, strict=True)
+        ]
+    return lines
+
+
 def _scaled(band: Sequence[BandPoint], factor: float) -> float | None:
     x, gain = (np.log(column) for column in zip(*((p.concurrency, p.ratio) for p in band), strict=True))
     return last_fall(x, gain + math.log(factor))
@@ -103,6 +127,7 @@ def main() -> None:
     parser.add_argument("swept", type=Path)
     parser.add_argument("now", type=Path)
     parser.add_argument("--arm", action="append", default=[], metavar="NAME=NAME", help="first file's name=second's")
+    parser.add_argument("--also", type=Path, action="append", default=[], help="an earlier sweep under another mix")
     arguments = parser.parse_args()
     names = {new: old for old, new in (pair.split("=", 1) for pair in arguments.arm)}
     taken = set(names.values())
@@ -111,7 +136,11 @@ def main() -> None:
         for cell in cells_of(arguments.now)
         if cell.arm in names or cell.arm not in taken
     ]
-    sys.stdout.write("\n".join(table(answer(cells_of(arguments.swept)), answer(now))) + "\n")
+    then = [cell for cell in cells_of(arguments.swept) if cell.valid]
+    now = [cell for cell in now if cell.valid]
+    swept, there = answer(then, [cells_of(path) for path in arguments.also]), answer(now)
+    lines = [*table(swept, there), *outputs(then, now, _model(swept), _model(there))]
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from monitor.commands.check_servers import Look
 from monitor.commands.check_text import Remark
 from monitor.config.model import ArmConfig, ProbeConfig
 from probes.sweep.totals import in_system
+from probes.values import EngineKind
 
 
 def must_draft(arm: ArmConfig, probe: ProbeConfig) -> bool:
@@ -36,6 +37,7 @@ def compare_arms(
         )
     else:
         yield from _roles(wanted, shown, probe)
+    yield from _front_ends(seen)
     yield from _busy(seen, probe)
     if probe.live_arm in seen and endpoint is not None and endpoint.ok:
         yield from _live_arm(probe.live_arm, seen[probe.live_arm], endpoint)
@@ -80,6 +82,20 @@ def _roles(wanted: Mapping[str, bool], shown: Mapping[str, bool | None], probe: 
             yield Remark.problem(f"arm {name} is {what}, but it speculates: start it without speculation")
         elif wanted[name] and not is_on:
             yield Remark.problem(f"arm {name} must speculate, but its page shows no speculation")
+
+
+def _front_ends(seen: Mapping[str, Look]) -> Iterator[Remark]:
+    """Of vLLM's pages only that of a single API server shows when its process started (docs/metrics.md)."""
+    pages = {
+        n: look.reading for n, look in seen.items() if look.reading and look.reading.engine_kind is EngineKind.VLLM
+    }
+    one = [name for name, page in pages.items() if page.process_start_s is not None]
+    several = [name for name in pages if name not in one]
+    if one and several:
+        yield Remark.note(
+            f"the pages show several API server processes at {', '.join(several)} and a single one at {', '.join(one)} "
+            "(or a proxy filters them): a sweep would compare front ends too; give all arms the same number"
+        )
 
 
 def _busy(seen: Mapping[str, Look], probe: ProbeConfig) -> Iterator[Remark]:

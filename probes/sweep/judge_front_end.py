@@ -1,7 +1,8 @@
-"""Tells when requests pile up in front of the scheduler: then two front ends are compared and not two arms; pure.
+"""Tells when two front ends are compared and not two arms: requests pile up before the scheduler, or they differ; pure.
 
 Seen with vLLM 0.26 on an H200: one API server process, at 100% of a core, held back the arm without speculation from
-192 streaming clients on (one chunk per token), while arms that put several tokens into a chunk went free.
+192 streaming clients on (one chunk per token), while arms that put several tokens into a chunk went free. And before
+anything piles up: with four of them its first tokens came in half the time already at 64 clients.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from probes.sweep.evidence import Evidence
 from probes.values import Cell, Reason
 
 FRONT_END = "front_end"
+FRONT_ENDS_DIFFER = "front_ends_differ"
 SHARE_MIN = 0.12
 """Of the requests in the system, out of the engine's sight. Up to 11% were seen where nothing was wrong."""
 REQUESTS_MIN = 2.0
@@ -55,10 +57,18 @@ def _step_ms(cell: Cell) -> float | None:
 
 
 def with_front_end(found: Crossover, cells: Sequence[Cell]) -> Crossover:
-    """The answer with a word to every arm that was compared where the front end of either side was in the way."""
+    """The answer with a word to every arm that was compared with another front end, or where one was in the way."""
     starts = {arm: start for arm in (found.baseline, *found.arms) if (start := _from(cells, arm)) is not None}
+    several = {arm: _several(cells, arm) for arm in (found.baseline, *found.arms)}
     arms = {
-        name: replace(verdict, reasons=(*verdict.reasons, *_reasons(verdict, found.baseline, starts)))
+        name: replace(
+            verdict,
+            reasons=(
+                *verdict.reasons,
+                *_reasons(verdict, found.baseline, starts),
+                *_differing(name, found.baseline, several),
+            ),
+        )
         for name, verdict in found.arms.items()
     }
     return replace(found, arms=arms)
@@ -85,3 +95,21 @@ def _reasons(verdict: ArmVerdict, baseline: str, starts: dict[str, float]) -> li
         "too. Give the server more API server processes and sweep again before you trust it there."
     )
     return [Reason(FRONT_END, text)]
+
+
+def _several(cells: Sequence[Cell], arm: str) -> bool | None:
+    """Whether an arm runs several API servers: their page counts no steps, and that of one does; None if untold."""
+    own = [cell for cell in cells if cell.arm == arm and cell.valid and cell.output_gap_ms is not None]
+    return None if not own else all(cell.steps is None for cell in own)
+
+
+def _differing(arm: str, baseline: str, several: dict[str, bool | None]) -> list[Reason]:
+    ours, theirs = several[arm], several[baseline]
+    if ours is None or theirs is None or ours == theirs:
+        return []
+    more, one = (arm, baseline) if ours else (baseline, arm)
+    text = (
+        f"{more} runs several API server processes and {one} a single one, so that the speedup compares front ends "
+        "too. Give both the same number and sweep again."
+    )
+    return [Reason(FRONT_ENDS_DIFFER, text)]

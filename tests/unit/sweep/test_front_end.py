@@ -15,7 +15,7 @@ from probes.answer_values import Axis, Crossover
 from probes.crossover import cells_to_points, estimate
 from probes.sweep.answer import Refining, finished
 from probes.sweep.assemble import assemble
-from probes.sweep.judge_front_end import FRONT_END, outside_share
+from probes.sweep.judge_front_end import FRONT_END, FRONT_ENDS_DIFFER, outside_share, with_front_end
 from probes.values import Cell, Reason
 from tests.support.evidence import evidence, with_pages
 from tests.support.plans import plan
@@ -80,6 +80,27 @@ def test_the_answer_says_from_where_the_baseline_was_held_back(refine_octaves: f
 
 def test_an_answer_without_such_cells_says_nothing_of_it() -> None:
     assert not [r for v in answer(noted=False).arms.values() for r in v.reasons if r.code == FRONT_END]
+
+
+def differing(found: list[Cell]) -> dict[str, list[str]]:
+    whole = estimate(cells_to_points(found), baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE)
+    arms = with_front_end(whole, found).arms
+    return {arm: [r.text for r in v.reasons if r.code == FRONT_ENDS_DIFFER] for arm, v in arms.items()}
+
+
+def test_an_arm_with_another_number_of_api_servers_than_the_baseline_is_said_to_compare_them_too() -> None:
+    found = cells("static-178")
+    said = differing(found)
+    assert set(said) == {"k3", "k5", "dyn"}
+    assert all(texts and "off runs several API server processes" in texts[0] for texts in said.values())
+    swapped = [replace(cell, arm={"off": "k3", "k3": "off"}.get(cell.arm, cell.arm)) for cell in found]
+    assert "k3 runs several API server processes and off a single one" in differing(swapped)["k3"][0]
+
+
+@pytest.mark.parametrize("name", ["static-178", "sglang", "static"])
+def test_like_front_ends_and_such_as_no_page_tells_of_are_not(name: str) -> None:
+    one = [replace(cell, steps=None) if name == "static-178" else cell for cell in cells(name)]
+    assert differing(one) == {arm: [] for arm in {cell.arm for cell in one} - {"off"}}
 
 
 @pytest.mark.parametrize("running", [4.0, 3.9])
