@@ -9,6 +9,7 @@ from probes.answer_values import ArmVerdict, Axis, Crossover, Verdict
 from probes.crossover import completed, estimate
 from probes.crossover.with_schedule import with_schedule_by_name
 from probes.imports.rows import Imported
+from probes.sweep.judge_front_end import with_front_end
 from probes.values import Reason
 
 
@@ -38,7 +39,7 @@ def _of_models(imported: Imported) -> Reason:
 
 def _completed(found: Crossover, imported: Imported) -> Crossover:
     if imported.axis is Axis.CONCURRENCY_PER_ENGINE:
-        whole = completed(found, imported.cells, imported.arm_k)
+        whole = with_front_end(completed(found, imported.cells, imported.arm_k), imported.cells)
         return whole if _drafting_known(imported) else replace(whole, step_model=None)
     x_of = {(p.arm, p.output_tok_s, p.repeat): p.concurrency for p in imported.points}
     by_clients = [

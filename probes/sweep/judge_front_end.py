@@ -75,12 +75,12 @@ def with_front_end(found: Crossover, cells: Sequence[Cell]) -> Crossover:
 
 
 def _from(cells: Sequence[Cell], arm: str) -> float | None:
-    """Lowest concurrency of a rung most of whose cells carry the note."""
+    """Lowest concurrency of a rung most of whose cells were held back."""
     own = sorted((cell for cell in cells if cell.arm == arm and cell.valid), key=lambda cell: cell.rung)
     for _, group in groupby(own, key=lambda cell: cell.rung):
         rung = list(group)
-        noted = [cell for cell in rung if any(note.code == FRONT_END for note in cell.notes)]
-        if 2 * len(noted) > len(rung):
+        held = [cell for cell in rung if outside_share(cell) is not None]
+        if 2 * len(held) > len(rung):
             return min(cell.concurrency for cell in rung if cell.concurrency is not None)
     return None
 

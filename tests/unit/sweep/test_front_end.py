@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from monitor.store.codec import from_text
+from probes import imports
 from probes.answer_values import Axis, Crossover
 from probes.crossover import cells_to_points, estimate
 from probes.sweep.answer import Refining, finished
 from probes.sweep.assemble import assemble
 from probes.sweep.judge_front_end import FRONT_END, FRONT_ENDS_DIFFER, outside_share, with_front_end
-from probes.values import Cell, Reason
+from probes.values import Cell
 from tests.support.evidence import evidence, with_pages
 from tests.support.plans import plan
 
@@ -60,26 +61,27 @@ def test_one_client_between_two_requests_is_not_a_front_end() -> None:
     assert all(rung > 1 for name in ("static", "second-mix") for _, rung in held_back(name))
 
 
-def answer(*, noted: bool, refine_octaves: float = 0.3) -> Crossover:
-    found = [
-        replace(cell, notes=(*cell.notes, Reason(FRONT_END, "in front")))
-        if noted and outside_share(cell) is not None
-        else cell
-        for cell in cells("static")
-    ]
+def answer(name: str, *, refine_octaves: float = 0.3) -> Crossover:
+    found = cells(name)
     whole = estimate(cells_to_points(found), baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE)
     return finished(plan(refine_octaves=refine_octaves), whole, found, Refining())
 
 
 @pytest.mark.parametrize("refine_octaves", [0.3, 0.0], ids=["refined", "the ladder only"])
 def test_the_answer_says_from_where_the_baseline_was_held_back(refine_octaves: float) -> None:
-    arms = answer(noted=True, refine_octaves=refine_octaves).arms
+    arms = answer("static", refine_octaves=refine_octaves).arms
     said = {arm: [r.text for r in v.reasons if r.code == FRONT_END] for arm, v in arms.items()}
     assert all(len(texts) == 1 and "off from 256 concurrent" in texts[0] for texts in said.values())
 
 
+@pytest.mark.parametrize(("name", "code"), [("static", FRONT_END), ("static-178", FRONT_ENDS_DIFFER)])
+def test_results_that_are_read_again_say_it_too(name: str, code: str) -> None:
+    arms = imports.answer(imports.read_results([STREAMING / f"{name}.json"])).arms
+    assert all(code in {reason.code for reason in arms[arm].reasons} for arm in arms)
+
+
 def test_an_answer_without_such_cells_says_nothing_of_it() -> None:
-    assert not [r for v in answer(noted=False).arms.values() for r in v.reasons if r.code == FRONT_END]
+    assert not [r for v in answer("poor-acceptance").arms.values() for r in v.reasons if r.code == FRONT_END]
 
 
 def differing(found: list[Cell]) -> dict[str, list[str]]:
