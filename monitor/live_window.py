@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import stdev
 
+from monitor.live_load import in_system
 from monitor.values import EngineNow, StoredReading
 from probes.scrape.rates import rates_between, restarted
 from probes.values import EngineKind, EngineRates, EngineReading, Reading, State
@@ -124,29 +125,37 @@ def _engine_now(name: str, readings: Sequence[Reading], rates: Sequence[EngineRa
     loads = [load for e in samples if (load := _load(e)) is not None]
     newest = samples[-1]
     rate = next((r for r in rates if r.engine == name), None)
+    shown = held = None
+    if len(loads) >= 2:
+        running, waiting = (sum(column) / len(loads) for column in zip(*loads, strict=True))
+        shown = running + waiting
+        # What a page shows of several engines at once, under the first one's name (SGLang), is not that one's own.
+        held = in_system(running, waiting, rate if all(r.in_system is not None for r in rates) else None)
     return EngineNow(
         engine=name,
         running=newest.running,
         waiting=newest.waiting,
         kv_usage=newest.kv_usage,
-        concurrency=sum(loads) / len(loads) if len(loads) >= 2 else None,
+        concurrency=shown if held is None else held,
         output_tok_s=rate.generation_tok_s if rate is not None else None,
+        unseen=held - shown if held is not None and shown is not None else None,
     )
 
 
 def _concurrency_error(readings: Sequence[Reading], busiest: EngineNow | None) -> float | None:
     if busiest is None or not busiest.concurrency:
         return None
-    loads = [x for r in readings for e in r.engines if e.engine == busiest.engine and (x := _load(e)) is not None]
+    own = [x for r in readings for e in r.engines if e.engine == busiest.engine and (x := _load(e)) is not None]
+    loads = [running + waiting for running, waiting in own]
     if len(loads) < MIN_LOOKS:
         return None
     return stdev(loads) / math.sqrt(len(loads)) / busiest.concurrency
 
 
-def _load(engine: EngineReading) -> float | None:
+def _load(engine: EngineReading) -> tuple[float, float] | None:
     if engine.running is None or engine.waiting is None:
         return None
-    return engine.running + engine.waiting
+    return engine.running, engine.waiting
 
 
 def _total(rates: Sequence[EngineRates], field: str) -> float | None:

@@ -56,8 +56,10 @@ class EngineNow:
     waiting: float | None
     kv_usage: float | None
     concurrency: float | None
-    """Mean of running + waiting over the live window."""
+    """Mean requests in the system over the live window."""
     output_tok_s: float | None
+    unseen: float | None = None
+    """Of these, how many the gauges do not show; None where nothing tells (monitor.live_load)."""
 
 
 @dataclass(frozen=True, slots=True)

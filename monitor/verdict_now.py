@@ -11,7 +11,7 @@ from monitor.now_values import AsOfNow
 from monitor.units import band_text, number, percent
 from monitor.values import CrossoverNow, LiveVerdict
 from probes.answer_values import ArmVerdict, BandPoint, Verdict
-from probes.crossover import speedup_at
+from probes.crossover import END_SLACK, speedup_at
 
 BY_CLIENTS = "the result is by clients, not per engine, and this endpoint has several engines"
 
@@ -41,7 +41,7 @@ def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -
     was, whose = ("as of now is", "as of now the") if moved else ("was", "the sweep's")
     top = crossover.band[-1].concurrency if crossover.band else None
     if crossover.verdict is Verdict.ALWAYS_FASTER:
-        if top is None or concurrency > top:
+        if top is None or concurrency > top * END_SLACK:
             end = number(top) if top is not None else "an unknown load"
             return (
                 LiveVerdict.UNKNOWN,
@@ -60,7 +60,7 @@ def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -
         return LiveVerdict.BELOW, ""
     if crossover.high is not None and concurrency > crossover.high:
         return LiveVerdict.ABOVE, ""
-    if crossover.high is None and top is not None and concurrency > top:
+    if crossover.high is None and top is not None and concurrency > top * END_SLACK:
         return LiveVerdict.UNKNOWN, f"the crossover's upper edge is open and nothing was measured above {top:.3g}"
     return LiveVerdict.INSIDE, _inside(speedup_against(concurrency, crossover), crossover.for_arm)
 

@@ -145,6 +145,11 @@ class EngineRates:
     effective_k: float | None = None
     quantiles_ms: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
     """(p50, p99) in ms over the interval for ttft_s, tpot_s, e2e_s, queue_s; None where buckets cannot tell."""
+    in_system: float | None = None
+    """Mean requests in the system, by Little's law from the latency of those that ended in the interval."""
+    unanswered: float | None = None
+    """Mean requests before their first token, by the same law from the times to first token of the interval."""
+    ttft_mean_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ def how_much(status: EndpointStatus) -> str:
         return "unknown."
     engine = f" on engine {status.busiest_engine}, the busiest" if len(status.engines) > 1 else ""
     load = number(status.concurrency) if status.concurrency is not None else "unknown"
-    said = f"{slower_words(speedup)} than without speculation, at {load} concurrent (running + waiting{engine})."
+    said = f"{slower_words(speedup)} than without speculation, at {load} concurrent (requests in the system{engine})."
     observed = status.as_of_now.observed if status.as_of_now is not None else None
     if observed is None:
         return said

@@ -23,6 +23,9 @@ NOISY_SIGMA = 0.05
 ADMISSION_LIMITED = "admission_limited"
 END_TOLERANCE = 1e-6
 """The band's ends went through a logarithm; a concurrency this close to one is that point."""
+END_SLACK = 1.02
+"""A load beyond what was measured by no more than this factor is the last one measured: two looks at one load differ
+by as much, and a server that runs at its limit would otherwise be compared at every other look."""
 
 
 def estimate(points: Sequence[CurvePoint], *, baseline: str, axis: Axis) -> Crossover:
@@ -49,14 +52,14 @@ def estimate(points: Sequence[CurvePoint], *, baseline: str, axis: Axis) -> Cros
 
 
 def speedup_at(verdict: ArmVerdict, concurrency: float) -> BandPoint | None:
-    """The band at one concurrency, log-linear between its points; None outside what was measured."""
+    """The band at one concurrency, log-linear between its points; None outside what was measured (by END_SLACK)."""
     rows = [(p.concurrency, p.ratio, p.low, p.high) for p in verdict.speedup]
     found = _log_between(rows, concurrency)
     return None if found is None else BandPoint(*found)
 
 
 def curve_at(samples: Sequence[CurveSample], concurrency: float) -> CurveSample | None:
-    """One arm's tok/s per engine at one concurrency, log-linear between rungs; None outside what was measured."""
+    """One arm's tok/s per engine at one concurrency, log-linear between rungs; None outside, as above."""
     found = _log_between([(s.concurrency, s.tok_s, s.low, s.high) for s in samples], concurrency)
     return None if found is None else CurveSample(*found)
 
@@ -69,8 +72,10 @@ def _log_between(rows: Sequence[_Row], x: float) -> _Row | None:
     at = next((row for row in rows if math.isclose(row[0], x, rel_tol=END_TOLERANCE)), None)
     if at is not None:
         return at
-    if not rows or not rows[0][0] <= x <= rows[-1][0]:
+    if not rows or not rows[0][0] / END_SLACK <= x <= rows[-1][0] * END_SLACK:
         return None
+    if not rows[0][0] < x < rows[-1][0]:
+        return rows[0] if x < rows[0][0] else rows[-1]
     right = next(i for i, row in enumerate(rows) if row[0] >= x)
     one, two = rows[right - 1], rows[right]
     share = math.log(x / one[0]) / math.log(two[0] / one[0])

@@ -144,6 +144,7 @@ def _engine_rates(old: EngineReading, new: EngineReading, dt_s: float, renamed: 
 
     drafts, accepted, drafted = moved["drafts"], moved["accepted_tokens"], moved["draft_tokens"]
     length = _ratio(accepted, drafts)
+    ended, answered = (_gained(old, new, name) for name in ("e2e_s", "ttft_s"))
     return EngineRates(
         engine=new.engine,
         dt_s=dt_s,
@@ -160,20 +161,29 @@ def _engine_rates(old: EngineReading, new: EngineReading, dt_s: float, renamed: 
         acceptance_rate=_ratio(accepted, drafted),
         effective_k=_ratio(drafted, drafts),
         quantiles_ms=_quantiles_ms(old.histograms, new.histograms),
+        in_system=None if ended is None else ended.total / dt_s,
+        unanswered=None if answered is None else answered.total / dt_s,
+        ttft_mean_s=None if answered is None else answered.total / answered.count,
     )
 
 
 def _from_verify_calls(old: EngineReading, new: EngineReading, calls: float, k: int | None) -> dict[str, float | None]:
     """What SGLang's requests that finished drafted and accepted; nothing where none did, as all count at their end."""
-    before, after = old.histograms.get("generation_tokens"), new.histograms.get("generation_tokens")
-    answers = gained(before, after) if before is not None and after is not None else None
-    if answers is None or not answers.count:
+    answers = _gained(old, new, "generation_tokens")
+    if answers is None:
         return {}
     return {
         "drafts": calls,
         "draft_tokens": None if k is None else k * calls,
         "accepted_tokens": accepted(answers.total, answers.count, calls),
     }
+
+
+def _gained(old: EngineReading, new: EngineReading, name: str) -> Histogram | None:
+    """What one histogram gained; None where that is nothing or not known."""
+    before, after = old.histograms.get(name), new.histograms.get(name)
+    found = gained(before, after) if before is not None and after is not None else None
+    return found if found is not None and found.count else None
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:

@@ -58,15 +58,17 @@ def adjusted(
         return _withdrawn(measured, NO_STEP_MODEL, text)
     swept = model.arms[arm]
     now = swept.acceptance_length if acceptance_length is None else acceptance_length
-    if not 1.0 - ACCEPTANCE_SLACK <= now <= swept.k + 1.0 + ACCEPTANCE_SLACK:
-        text = f"{now:.2f} tokens per step cannot be {arm}'s, which drafts {swept.k:.3g}: another K is running now."
+    if not 1.0 - ACCEPTANCE_SLACK <= now <= swept.longest + 1.0 + ACCEPTANCE_SLACK:
+        text = (
+            f"{now:.2f} tokens per step cannot be {arm}'s, which drafts {swept.longest:.3g}: another K is running now."
+        )
         return _withdrawn(measured, "acceptance_impossible", text)
     if _unmoved(model, arm, found.baseline, now, mix):
         return measured
     ratio = _measured_ratio(found, arm)
     shift = speedup_shift(model, arm, found.baseline, np.exp(ratio.log_x), np.array(now), mix)
     if mix is not None:
-        gone = _uncovered(model, mix, shift)
+        gone = _uncovered(model, arm, mix, shift)
         if gone is not None:
             return _withdrawn(measured, "mix_not_covered", gone)
     half = np.hypot(np.hypot(ratio.half, Z_BAND * shift.sd), traffic_half)
@@ -100,16 +102,18 @@ def _stations(found: Crossover, arm: str, points: Floats) -> Floats:
     return np.array(sorted(nearest))
 
 
-def _uncovered(model: StepModel, mix: Mix, shift: Shift) -> str | None:
-    far = distance(model.mixes, mix) > FARTHEST_MIX
-    if not far and Z_BAND * float(np.median(shift.mix_sd)) <= WIDEST_MIX:
+def _uncovered(model: StepModel, arm: str, mix: Mix, shift: Shift) -> str | None:
+    added = Z_BAND * float(np.median(shift.mix_sd))
+    if distance(model.mixes, mix) > FARTHEST_MIX:
+        near = nearest_mix(model.mixes, mix)
+        swept = "nothing" if near is None else _mix(near)
+        why = f"and the nearest that was swept is {swept}: too far to say where the crossover is"
+    elif added > WIDEST_MIX:
+        swept = _mix(model.arms[arm].mix)
+        why = f"and were {swept} in the sweep: moving its curves there makes the speedup unsure by ±{added:.0%}"
+    else:
         return None
-    near = nearest_mix(model.mixes, mix)
-    swept = "nothing" if near is None else _mix(near)
-    return (
-        f"Requests are {_mix(mix)} now, and the nearest that was swept is {swept}: too far to say where the crossover "
-        "is. Sweep with requests like today's."
-    )
+    return f"Requests are {_mix(mix)} now, {why}. Sweep with requests like today's."
 
 
 def _words(model: StepModel, arm: str, acceptance_length: float, mix: Mix | None) -> Reason:

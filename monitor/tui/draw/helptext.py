@@ -20,7 +20,7 @@ GLYPHS = (
     ("░", "the crossover's interval in charts; dotted curves are sweep load"),
 )
 WORDS = (
-    ("conc", "concurrency: running + waiting requests per engine, mean of the live window, busiest engine"),
+    ("conc", "concurrency: requests in the system per engine, mean of the live window, busiest engine"),
     ("headrm", "headroom: the crossover's lower edge over concurrency; under 1.00× is over"),
     ("speed", "output tok/s of the live arm over the baseline's at this concurrency, with its band"),
     ("swept", "age of the crossover; ! means expired: shown, not alerted on"),

@@ -33,7 +33,7 @@ def test_the_text_says_what_how_much_and_what_to_do_before_any_detail() -> None:
     assert body.splitlines() == [
         "What: speculative decoding (arm k3, K=3) makes chat slower than off at the load it has now.",
         "How much: 12% [9, 15] less output at the same concurrency (14% [10, 18] more time per token) than without "
-        "speculation, at 48.0 concurrent (running + waiting).",
+        "speculation, at 48.0 concurrent (requests in the system).",
         "What to do, whichever suits:",
         "- run arm k1 (K=1): it is level with off here (measured 1.01x [0.98, 1.04]; k3 0.88x [0.85, 0.91]) and faster "
         "below 50.0: lowering K removes the loss too",

@@ -50,8 +50,14 @@ def test_between_rungs_the_curve_is_log_linear_and_outside_it_is_unknown() -> No
     assert between.low < between.tok_s < between.high
     assert curve_at(samples, samples[-1].concurrency) == samples[-1]
     assert curve_at(samples, 0.9) is None
-    assert curve_at(samples, 65) is None
+    assert curve_at(samples, 66) is None
     assert curve_at((), 8.0) is None
+
+
+def test_a_load_hardly_beyond_the_last_one_measured_is_that_one() -> None:
+    samples = found().curves["k3"]
+    assert curve_at(samples, 64.9) == samples[-1]
+    assert curve_at(samples, 0.985) == samples[0]
 
 
 def test_an_arm_without_a_curve_has_none() -> None:

@@ -154,7 +154,8 @@ def test_the_highest_measured_load_is_told_as_people_write_numbers() -> None:
     ("verdict", "concurrency", "expected"),
     [
         (Verdict.ALWAYS_FASTER, 40.0, LiveVerdict.BELOW),
-        (Verdict.ALWAYS_FASTER, 65.0, LiveVerdict.UNKNOWN),
+        (Verdict.ALWAYS_FASTER, 65.0, LiveVerdict.BELOW),  # 64 was measured, and two looks at it differ as much
+        (Verdict.ALWAYS_FASTER, 66.0, LiveVerdict.UNKNOWN),
         (Verdict.NEVER_FASTER, 0.5, LiveVerdict.ABOVE),
         (Verdict.NEVER_FASTER, 0.0, LiveVerdict.BELOW),
         (Verdict.UNCLEAR, 40.0, LiveVerdict.UNKNOWN),

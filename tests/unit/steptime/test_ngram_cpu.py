@@ -1,0 +1,93 @@
+"""Replays two sweeps of real vLLM on a CPU, whose n-gram drafter often proposes fewer tokens than it may."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from probes.answer_values import Axis, Crossover
+from probes.crossover import cells_to_points, completed, estimate, from_json, speedup_at, to_json
+from probes.imports.sweep_file import read_sweep
+from probes.steptime.adjust import adjusted
+from probes.steptime.break_even import break_even
+from probes.steptime.codec import model_from_json
+from probes.steptime.fit import fit_step_model
+from probes.steptime.values import Mix
+from probes.values import Cell
+
+FOLDER = Path(__file__).parents[2] / "data" / "cpu"
+SHORT, LONG = "ngram-139+128", "ngram-770+32"
+BETWEEN = Mix(356.0, 64.0)
+
+
+def cells(name: str) -> Sequence[Cell]:
+    path = FOLDER / f"{name}.json"
+    return read_sweep(path, json.loads(path.read_text())).cells
+
+
+@cache
+def answer(name: str, *earlier: str) -> Crossover:
+    found = estimate(cells_to_points(cells(name)), baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE)
+    found = completed(found, cells(name), {"off": None, "ngram": 4})
+    if earlier:
+        found = replace(found, step_model=fit_step_model(cells(name), [cells(one) for one in earlier]))
+    assert found.step_model is not None
+    return found
+
+
+def codes(found: Crossover, acceptance_length: float, mix: Mix | None = None) -> set[str]:
+    return {r.code for r in adjusted(found, "ngram", acceptance_length=acceptance_length, mix=mix).reasons}
+
+
+def test_drafts_that_are_often_short_do_not_make_a_full_one_impossible() -> None:
+    """Swept at 3.65 drafted a step; short prompts then brought 4.8 tokens a step, which K = 4 allows."""
+    model = answer(LONG).step_model
+    assert model is not None
+    assert model.arms["ngram"].k == pytest.approx(3.65, abs=0.02)
+    assert "acceptance_impossible" not in codes(answer(LONG), 4.8)
+    assert "acceptance_impossible" in codes(answer(LONG), 5.2)
+    even = break_even(answer(LONG), "ngram", 8.0, None)
+    assert even is not None
+    assert even.high <= 5.0
+
+
+def test_what_a_server_may_draft_is_kept_with_the_answer() -> None:
+    model = answer(LONG).step_model
+    assert model is not None
+    assert model_from_json(json.loads(json.dumps(asdict(model)))) == model
+    stored = json.loads(json.dumps(to_json(answer(LONG))))
+    assert "acceptance_impossible" not in codes(from_json(stored), 4.8)
+    for arm in stored["step_model"]["arms"].values():
+        del arm["k_most"]
+    assert "acceptance_impossible" in codes(from_json(stored), 4.8), "an answer of an earlier release"
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "acceptance_length", "measured"),
+    [(8.0, 4.51, 386.7 / 289.8), (4.0, 4.52, 332.8 / 225.7)],
+)
+def test_a_mix_between_two_swept_ones_is_foretold(
+    concurrency: float, acceptance_length: float, measured: float
+) -> None:
+    now = adjusted(answer(LONG, SHORT), "ngram", acceptance_length=acceptance_length, mix=BETWEEN)
+    said = speedup_at(now, concurrency)
+    assert said is not None
+    assert said.low < measured < said.high
+    assert said.ratio == pytest.approx(measured, rel=0.09)
+
+
+@pytest.mark.parametrize(("name", "mix"), [(SHORT, Mix(788.0, 32.0)), (SHORT, BETWEEN), (LONG, BETWEEN)])
+def test_from_one_mix_alone_it_is_not(name: str, mix: Mix) -> None:
+    assert "mix_not_covered" in codes(answer(name), 4.0, mix)
+
+
+def test_curves_that_would_be_moved_too_far_say_so_and_not_that_nothing_near_was_swept() -> None:
+    (reason,) = adjusted(answer(LONG, SHORT), "ngram", acceptance_length=4.8, mix=Mix(151.0, 128.0)).reasons
+    assert reason.code == "mix_not_covered"
+    assert "were 771 prompt and 32 output tokens in the sweep" in reason.text
+    assert "unsure by ±" in reason.text
