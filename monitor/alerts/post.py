@@ -61,8 +61,10 @@ class Poster:
             self._client = make_client(timeout_s=self.timeout_s, max_connections=1)
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         content = json.dumps(body, ensure_ascii=False).encode()
+        answered = False
         try:
             async with self._client.stream("POST", self._url, content=content, headers=headers) as response:
+                answered = True
                 return _meaning(self.name, response, now_s)
         except TimeoutException as error:
             in_doubt = type(error).__name__ not in _NEVER_CONNECTED
@@ -73,6 +75,10 @@ class Poster:
             kind = type(error).__name__
             text = f"channel {self.name} could not be reached ({kind})"
             return Failed(text, in_doubt=kind not in _NEVER_CONNECTED)
+        finally:
+            if not answered:
+                # The only connection of a request that was cancelled may never come back (encode/httpcore#1093).
+                await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connection, if there is one."""

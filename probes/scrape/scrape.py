@@ -76,7 +76,12 @@ class Scraper:
                     clock=self._clock,
                     mono=self._mono,
                 )
-        except Exception as error:
+        except BaseException as error:
+            # A request that is cancelled at the wrong moment takes its connection out of httpcore's pool for good
+            # (encode/httpcore#1093), and a deadline is a cancellation: every later scrape would wait for it in vain.
+            await self.aclose()
+            if not isinstance(error, Exception):
+                raise
             return self._failed(began, *describe(error, self._target, self._url, self._timeout_s, self._max_bytes))
         return self._reading(fetched, self._mono() - began)
 

@@ -144,6 +144,20 @@ async def test_after_a_timeout_the_next_scrape_works() -> None:
         await one.aclose()
 
 
+async def test_a_scrape_that_is_cancelled_at_any_moment_costs_the_next_ones_nothing() -> None:
+    """A deadline cancels, too. httpcore loses the connection where that falls between its making and its opening."""
+    async with LoopbackServer(lambda _: GOOD) as server:
+        for turns in range(40):
+            one = scraper(server.url, timeout_s=0.5)
+            reading = asyncio.create_task(one.read())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            reading.cancel()
+            await asyncio.wait([reading])
+            assert (await one.read()).state is State.OK, turns
+            await one.aclose()
+
+
 async def test_one_request_in_flight() -> None:
     async with LoopbackServer(script([GOOD])) as server:
         ticks = itertools.count()
