@@ -99,6 +99,7 @@ def _moved_arms(
         if model is None:
             continue
         length, half = None, 0.0
+        k = window.effective_k if arm == live_arm else None
         if moved_acceptance:
             length = window.acceptance_length if arm == live_arm else acceptance_with(window, model.arms[arm].k)
             # A speedup moves by at most as much as the acceptance length.
@@ -108,7 +109,7 @@ def _moved_arms(
         if mix is not None:
             half = math.hypot(half, _mix_half(found, model, arm, window.concurrency, mix))
         to_mix = mix.mix if mix is not None else None
-        arms[arm] = adjusted(found, arm, acceptance_length=length, mix=to_mix, traffic_half=half)
+        arms[arm] = adjusted(found, arm, acceptance_length=length, mix=to_mix, k=k, traffic_half=half)
     return arms
 
 

@@ -16,6 +16,7 @@ from probes.scrape.rates import rates_between, restarted
 from probes.values import EngineKind, EngineRates, EngineReading, Reading, State
 
 Quantiles = tuple[float | None, float | None]
+LATENCY = "e2e_s"
 MIN_LOOKS = 6
 """Fewer samples do not tell how much they scatter."""
 
@@ -130,15 +131,17 @@ def _engine_now(name: str, readings: Sequence[Reading], rates: Sequence[EngineRa
         running, waiting = (sum(column) / len(loads) for column in zip(*loads, strict=True))
         shown = running + waiting
         # What a page shows of several engines at once, under the first one's name (SGLang), is not that one's own.
-        held = in_system(running, waiting, rate if all(r.in_system is not None for r in rates) else None)
+        own = all(LATENCY in engine.histograms for engine in readings[-1].engines)
+        held = in_system(running, waiting, rate if own else None)
     return EngineNow(
         engine=name,
         running=newest.running,
         waiting=newest.waiting,
         kv_usage=newest.kv_usage,
-        concurrency=shown if held is None else held,
+        concurrency=shown if held is None else held.value,
         output_tok_s=rate.generation_tok_s if rate is not None else None,
-        unseen=held - shown if held is not None and shown is not None else None,
+        unseen=held.value - shown if held is not None and shown is not None else None,
+        concurrency_most=held.most if held is not None else None,
     )
 
 

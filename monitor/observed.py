@@ -16,7 +16,7 @@ import numpy as np
 from monitor.live_window import LiveWindow
 from monitor.now_values import AsOfNow
 from probes.answer_values import Axis, BandPoint, Crossover, CurveSample
-from probes.crossover.estimate import curve_at
+from probes.crossover.estimate import at_end, curve_at
 from probes.crossover.noise import COMMON_SIGMA, Z_BAND
 from probes.steptime.shift import output_shift
 from probes.steptime.values import Mix
@@ -24,9 +24,9 @@ from probes.values import EngineKind
 
 GAUGE_LOW = 0.20
 """How far below the truth a polled mean of running + waiting may read, where requests move in waves, ..."""
-WHOLE_LOW = 0.03
-"""... and a load to which the requests that vLLM's gauges miss were added: at most 2.4% low on an H200 under a steady
-load, 3.4% under Poisson arrivals (docs/metrics.md). SGLang's, which come with every tenth step, read lower even so."""
+WHOLE_LOW = 0.06
+"""... and a load to which the requests that vLLM's gauges miss were added: up to 3.8% low on an H200 under a steady
+load, 6.9% under one that moves (docs/metrics.md). SGLang's, which come with every tenth step, read lower even so."""
 MAX_LOAD_ERROR = 0.10
 """A mean load less sure than this (standard error over mean) belongs to no one point of a curve."""
 
@@ -47,11 +47,12 @@ def observed_speedup(found: Crossover, window: LiveWindow, mix: Mix | None, answ
     moved = _moved(found, curve, mix)
     if moved is None:
         return None
-    here = curve_at(moved, x)
+    here = curve_at(moved, at_end(x, [s.concurrency for s in moved]))
     if here is None:
         return None
-    whole = engine.unseen is not None and window.engine_kind is EngineKind.VLLM
-    first, last = x * (1 - Z_BAND * error), x * (1 + Z_BAND * error) / (1 - (WHOLE_LOW if whole else GAUGE_LOW))
+    most = engine.concurrency_most if window.engine_kind is EngineKind.VLLM else None
+    low, highest = (GAUGE_LOW, x) if most is None else (WHOLE_LOW, max(x, most))
+    first, last = x * (1 - Z_BAND * error), highest * (1 + Z_BAND * error) / (1 - low)
     may_be = [_reach(moved, first), here, *(s for s in moved if first < s.concurrency < last), _reach(moved, last)]
     runs = math.exp(Z_BAND * COMMON_SIGMA)
     made = engine.output_tok_s

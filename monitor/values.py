@@ -60,6 +60,8 @@ class EngineNow:
     output_tok_s: float | None
     unseen: float | None = None
     """Of these, how many the gauges do not show; None where nothing tells (monitor.live_load)."""
+    concurrency_most: float | None = None
+    """Requests in the system at most, where something tells."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,8 @@ class EngineRates:
     """Mean requests in the system, by Little's law from the latency of those that ended in the interval."""
     unanswered: float | None = None
     """Mean requests before their first token, by the same law from the times to first token of the interval."""
-    ttft_mean_s: float | None = None
+    latency_mean_s: float | None = None
+    """Mean latency of the requests that ended in the interval."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,8 @@ def _load_is_gone(status: EndpointStatus, settings: RuleSettings) -> bool:
     engine = next((one for one in status.engines if one.engine == status.busiest_engine), None)
     if crossover is None or engine is None or engine.running is None or engine.waiting is None:
         return False
-    load = engine.running + engine.waiting + (engine.unseen or 0.0)
+    shown = (engine.concurrency or 0.0) - (engine.unseen or 0.0)
+    load = (engine.running + engine.waiting) * ((engine.concurrency or 0.0) / shown if shown else 1.0)
     below = bool(crossover.band) and load < crossover.band[0].concurrency
     here = crossover.band[0] if below else speedup_against(load, crossover)
     return here is not None and here.ratio > 1 - settings.clear_loss_pct / 100

@@ -35,7 +35,7 @@ def unit(found: Crossover) -> str:
     """What the x axis counts."""
     if found.axis is Axis.CLIENTS:
         return "clients"
-    return "requests in the system per engine (running + waiting)"
+    return "requests in the system per engine"
 
 
 def speedup_chart(found: Crossover, status: EndpointStatus) -> str:

@@ -108,7 +108,7 @@ async def _end_of(guardian: subprocess.Popen[bytes]) -> None:
 
 async def _look_patiently(paths: RestartPaths) -> RestoreResult:
     # A process that is killed keeps its locks until the kernel has freed its memory: some milliseconds in which it is
-    # no longer to be seen and seems to hold on. A guardian that only wakes up to see what is due has it as long.
+    # no longer to be seen and seems to hold on. A guardian that wakes up to see what is due holds it for a moment, too.
     for _ in range(LOOKS - 1):
         seen = _look(paths)
         if seen.state is not Restoring.IN_HAND:

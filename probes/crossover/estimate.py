@@ -54,14 +54,21 @@ def estimate(points: Sequence[CurvePoint], *, baseline: str, axis: Axis) -> Cros
 def speedup_at(verdict: ArmVerdict, concurrency: float) -> BandPoint | None:
     """The band at one concurrency, log-linear between its points; None outside what was measured (by END_SLACK)."""
     rows = [(p.concurrency, p.ratio, p.low, p.high) for p in verdict.speedup]
-    found = _log_between(rows, concurrency)
+    found = _log_between(rows, at_end(concurrency, [row[0] for row in rows]))
     return None if found is None else BandPoint(*found)
 
 
 def curve_at(samples: Sequence[CurveSample], concurrency: float) -> CurveSample | None:
-    """One arm's tok/s per engine at one concurrency, log-linear between rungs; None outside, as above."""
+    """One arm's tok/s per engine at one concurrency, log-linear between rungs; None outside what was measured."""
     found = _log_between([(s.concurrency, s.tok_s, s.low, s.high) for s in samples], concurrency)
     return None if found is None else CurveSample(*found)
+
+
+def at_end(x: float, measured: Sequence[float]) -> float:
+    """`x`, or the first or last of what was measured where it is no further than END_SLACK beyond."""
+    if not measured or not measured[0] / END_SLACK <= x <= measured[-1] * END_SLACK:
+        return x
+    return min(max(x, measured[0]), measured[-1])
 
 
 _Row = tuple[float, float, float, float]
@@ -72,10 +79,8 @@ def _log_between(rows: Sequence[_Row], x: float) -> _Row | None:
     at = next((row for row in rows if math.isclose(row[0], x, rel_tol=END_TOLERANCE)), None)
     if at is not None:
         return at
-    if not rows or not rows[0][0] / END_SLACK <= x <= rows[-1][0] * END_SLACK:
+    if not rows or not rows[0][0] <= x <= rows[-1][0]:
         return None
-    if not rows[0][0] < x < rows[-1][0]:
-        return rows[0] if x < rows[0][0] else rows[-1]
     right = next(i for i, row in enumerate(rows) if row[0] >= x)
     one, two = rows[right - 1], rows[right]
     share = math.log(x / one[0]) / math.log(two[0] / one[0])

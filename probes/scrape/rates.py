@@ -163,7 +163,7 @@ def _engine_rates(old: EngineReading, new: EngineReading, dt_s: float, renamed: 
         quantiles_ms=_quantiles_ms(old.histograms, new.histograms),
         in_system=None if ended is None else ended.total / dt_s,
         unanswered=None if answered is None else answered.total / dt_s,
-        ttft_mean_s=None if answered is None else answered.total / answered.count,
+        latency_mean_s=None if ended is None else ended.total / ended.count,
     )
 
 

@@ -18,6 +18,7 @@ from probes.crossover.ratio import GRID, Ratio
 from probes.crossover.verdict import judge
 from probes.steptime.cover import distance, nearest_mix
 from probes.steptime.fit import NO_STEP_MODEL
+from probes.steptime.observations import SAME_K
 from probes.steptime.shape import Floats
 from probes.steptime.shift import Shift, speedup_shift
 from probes.steptime.values import Mix, StepModel
@@ -33,6 +34,8 @@ WIDEST_MIX = 0.12
 """Half width (90%, log speedup) that the change of mix alone may add before the answer is withdrawn."""
 ACCEPTANCE_SLACK = 0.02
 """An acceptance length may pass its limits, 1 and K + 1, by this much: counters are read while they move."""
+WHOLE_K = 0.05
+"""Drafts per step this close to a whole number are that K, and no step drafts more."""
 
 
 def adjusted(
@@ -41,9 +44,13 @@ def adjusted(
     *,
     acceptance_length: float | None,
     mix: Mix | None,
+    k: float | None = None,
     traffic_half: float = 0.0,
 ) -> ArmVerdict:
     """The verdict on `arm` at `acceptance_length` tokens per step and `mix`; None leaves what the sweep had.
+
+    `k` is how many tokens a step drafts now: an n-gram drafter proposes more for some traffic than for other, and its
+    steps cost more then; None leaves what was swept, or as many as are accepted.
 
     `traffic_half` is the half width (90%, log speedup) that the caller's doubt about these two adds to the band. The
     baseline moves with the mix. Unchanged traffic gives the sweep's verdict itself. `insufficient`, with a
@@ -58,15 +65,15 @@ def adjusted(
         return _withdrawn(measured, NO_STEP_MODEL, text)
     swept = model.arms[arm]
     now = swept.acceptance_length if acceptance_length is None else acceptance_length
-    if not 1.0 - ACCEPTANCE_SLACK <= now <= swept.longest + 1.0 + ACCEPTANCE_SLACK:
-        text = (
-            f"{now:.2f} tokens per step cannot be {arm}'s, which drafts {swept.longest:.3g}: another K is running now."
-        )
+    drafted = max(swept.k if k is None else k, now - 1.0)
+    if now < 1.0 - ACCEPTANCE_SLACK or drafted > _most(swept.k) + ACCEPTANCE_SLACK:
+        tokens = f"{now:.2f} tokens per step" + (f" of {k:.3g} drafted" if k is not None and k > now - 1.0 else "")
+        text = f"{tokens} cannot be {arm}'s, which drafted {swept.k:.3g} when swept: another K is running now."
         return _withdrawn(measured, "acceptance_impossible", text)
     if _unmoved(model, arm, found.baseline, now, mix):
         return measured
     ratio = _measured_ratio(found, arm)
-    shift = speedup_shift(model, arm, found.baseline, np.exp(ratio.log_x), np.array(now), mix)
+    shift = speedup_shift(model, arm, found.baseline, np.exp(ratio.log_x), np.array(now), mix, drafted)
     if mix is not None:
         gone = _uncovered(model, arm, mix, shift)
         if gone is not None:
@@ -77,6 +84,11 @@ def adjusted(
     held = [reason for reason in measured.reasons if reason.code == ADMISSION_LIMITED]
     reasons = (_words(model, arm, now, mix), *verdict.reasons, *held)
     return replace(verdict, capacity=measured.capacity, reasons=reasons)
+
+
+def _most(k: float) -> float:
+    """Drafted tokens per step up to which an arm swept at `k` is the same arm."""
+    return max(k, min(math.ceil(k - WHOLE_K), k + SAME_K))
 
 
 def _unmoved(model: StepModel, arm: str, baseline: str, acceptance_length: float, mix: Mix | None) -> bool:

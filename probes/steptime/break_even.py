@@ -77,7 +77,7 @@ def _gain(found: Crossover, arm: str, concurrency: float, mix: Mix | None) -> _G
     here = speedup_at(found.arms[arm], concurrency)
     if here is None:
         return Reason("not_measured", f"{concurrency:.3g} is outside the concurrencies that were swept.")
-    a = np.linspace(1.0, model.arms[arm].longest + 1.0, GRID)
+    a = np.linspace(1.0, model.arms[arm].k + 1.0, GRID)
     shift = speedup_shift(model, arm, found.baseline, np.array(concurrency), a, mix)
     half = np.hypot(np.log(here.high / here.low) / 2, Z_BAND * shift.sd)
     return _Gain(a, np.log(here.ratio) + shift.value, half)

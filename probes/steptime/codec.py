@@ -16,17 +16,11 @@ def model_from_json(document: Mapping[str, Any]) -> StepModel:
         covariance=tuple(tuple(float(v) for v in row) for row in document["covariance"]),
         rms=float(document["rms"]),
         arms={
-            str(name): ArmTraffic(
-                float(arm["k"]), float(arm["acceptance_length"]), _mix(arm["mix"]), _number(arm.get("k_most"))
-            )
+            str(name): ArmTraffic(float(arm["k"]), float(arm["acceptance_length"]), _mix(arm["mix"]))
             for name, arm in document["arms"].items()
         },
         mixes=tuple(_mix(mix) for mix in document["mixes"]),
     )
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
 
 
 def _mix(document: Mapping[str, Any]) -> Mix:

@@ -50,7 +50,6 @@ class _Point:
     k: float
     acceptance_length: float
     mix: Mix
-    k_most: int | None
 
 
 def observe(sweeps: Sequence[Sequence[Cell]]) -> Observations | None:
@@ -148,7 +147,6 @@ def _point(cell: Cell) -> _Point | None:
         k,
         acceptance_length,
         Mix(prompt_tokens * (1 - min(1.0, cell.prefix_hit_ratio or 0.0)), output_tokens),
-        cell.k,
     )
 
 
@@ -173,7 +171,6 @@ def _traffic(points: Sequence[_Point]) -> ArmTraffic:
         float(np.mean([point.k for point in points])),
         float(np.mean([point.acceptance_length for point in points])),
         _mean_mix(points),
-        max((float(point.k_most) for point in points if point.k_most is not None), default=None),
     )
 
 

@@ -5,7 +5,7 @@ Only changes leave this file: levels come from what was measured, so that an err
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,12 +39,19 @@ class Shift:
 
 
 def speedup_shift(
-    model: StepModel, arm: str, baseline: str, concurrency: Floats, acceptance_length: Floats, mix: Mix | None
+    model: StepModel,
+    arm: str,
+    baseline: str,
+    concurrency: Floats,
+    acceptance_length: Floats,
+    mix: Mix | None,
+    k: float | None = None,
 ) -> Shift:
     """Move the speedup of `arm` over `baseline` from the traffic of its sweep to another acceptance and mix.
 
-    `acceptance_length` may be one number or one for each concurrency. `mix` None leaves the sweep's. KeyError where the
-    model knows one of the arms not.
+    `acceptance_length` may be one number or one for each concurrency. `mix` None leaves the sweep's, and so does `k`,
+    the tokens drafted per step, which a longer draft makes a step pay for. KeyError where the model knows one of the
+    arms not.
     """
     swept, base = model.arms[arm], model.arms[baseline]
     nudged, covariance = _nudged(model), np.array(model.covariance)
@@ -56,7 +63,8 @@ def speedup_shift(
 
     arm_then, base_then = made(swept, then, None), made(base, base_acceptance, None)
     base_now = base_then if mix is None else made(base, base_acceptance, mix)
-    change = (made(swept, acceptance_length, mix) - base_now) - (arm_then - base_then)
+    drafting = swept if k is None else replace(swept, k=k)
+    change = (made(drafting, acceptance_length, mix) - base_now) - (arm_then - base_then)
     value, sd = _at(change, shape), _sd(change, covariance, shape)
     form = ACCEPTANCE_ERROR * np.abs(np.log(acceptance_length / swept.acceptance_length))
     if mix is None:

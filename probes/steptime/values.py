@@ -28,14 +28,6 @@ class ArmTraffic:
     acceptance_length: float
     """Mean tokens emitted per step and request, bonus included; 1 without speculation."""
     mix: Mix
-    k_most: float | None = None
-    """Draft tokens that its server was configured for; None where no page told. An n-gram drafter often has less to
-    propose, so that `k` is below."""
-
-    @property
-    def longest(self) -> float:
-        """Draft tokens that no step exceeds."""
-        return max(self.k, self.k_most or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

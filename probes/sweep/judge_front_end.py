@@ -66,7 +66,7 @@ def with_front_end(found: Crossover, cells: Sequence[Cell]) -> Crossover:
             reasons=(
                 *verdict.reasons,
                 *_reasons(verdict, found.baseline, starts),
-                *_differing(name, found.baseline, several),
+                *(_differing(name, found.baseline, several) if verdict.speedup else ()),
             ),
         )
         for name, verdict in found.arms.items()
@@ -109,7 +109,7 @@ def _differing(arm: str, baseline: str, several: dict[str, bool | None]) -> list
         return []
     more, one = (arm, baseline) if ours else (baseline, arm)
     text = (
-        f"{more} runs several API server processes and {one} a single one, so that the speedup compares front ends "
-        "too. Give both the same number and sweep again."
+        f"By their pages {more} runs several API server processes and {one} a single one (or a proxy filters them), so "
+        "that the speedup compares front ends too. Give both the same number and sweep again."
     )
     return [Reason(FRONT_ENDS_DIFFER, text)]

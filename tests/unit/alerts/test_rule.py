@@ -253,6 +253,15 @@ def test_a_load_that_has_just_left_does_not_fire_for_its_mean() -> None:
     assert event.kind == "firing"
 
 
+@pytest.mark.parametrize(("unseen", "fires"), [(24.0, True), (0.0, False), (None, False)])
+def test_the_newest_look_is_of_gauges_that_miss_as_much_as_those_of_the_mean(unseen: float | None, fires: bool) -> None:
+    """Twenty on the page are forty where the page shows half of what is there."""
+    newest = a_status(0.88, engines=(EngineNow("0", 20.0, 0.0, 0.1, 48.0, 4200.0, unseen),))
+    state, _ = evaluate(NEW, newest, SETTINGS, 0.0)
+    state, _ = evaluate(state, newest, SETTINGS, 60.0)
+    assert (evaluate(state, newest, SETTINGS, SETTINGS.for_s)[1] is not None) is fires
+
+
 def test_alerts_switched_off_take_a_firing_one_down_with_that_reason() -> None:
     off = replace(SETTINGS, enabled=False)
     state, event = evaluate(firing(), seen(BAD), off, 120.0)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from probes.answer_values import Axis, Crossover, CurvePoint
-from probes.crossover import curve_at, estimate
+from probes.crossover import curve_at, estimate, speedup_at
 
 LADDER = (1, 4, 16, 64)
 
@@ -50,14 +50,16 @@ def test_between_rungs_the_curve_is_log_linear_and_outside_it_is_unknown() -> No
     assert between.low < between.tok_s < between.high
     assert curve_at(samples, samples[-1].concurrency) == samples[-1]
     assert curve_at(samples, 0.9) is None
-    assert curve_at(samples, 66) is None
+    assert curve_at(samples, 65) is None
     assert curve_at((), 8.0) is None
 
 
 def test_a_load_hardly_beyond_the_last_one_measured_is_that_one() -> None:
-    samples = found().curves["k3"]
-    assert curve_at(samples, 64.9) == samples[-1]
-    assert curve_at(samples, 0.985) == samples[0]
+    verdict = found().arms["k3"]
+    first, last = verdict.speedup[0], verdict.speedup[-1]
+    assert speedup_at(verdict, 1.015 * last.concurrency) == last
+    assert speedup_at(verdict, first.concurrency / 1.015) == first
+    assert speedup_at(verdict, 1.025 * last.concurrency) is None
 
 
 def test_an_arm_without_a_curve_has_none() -> None:

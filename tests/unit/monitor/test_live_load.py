@@ -18,8 +18,8 @@ from tests.support.readings import engine, reading
 WINDOW_S = 60.0
 
 
-def rates(in_system: float | None, unanswered: float | None, ttft_mean_s: float | None = 0.5) -> EngineRates:
-    return EngineRates("0", WINDOW_S, in_system=in_system, unanswered=unanswered, ttft_mean_s=ttft_mean_s)
+def rates(in_system: float | None, unanswered: float | None, latency_mean_s: float | None = 4.0) -> EngineRates:
+    return EngineRates("0", WINDOW_S, in_system=in_system, unanswered=unanswered, latency_mean_s=latency_mean_s)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,10 @@ def rates(in_system: float | None, unanswered: float | None, ttft_mean_s: float 
 def test_what_the_gauges_miss_is_added_within_bounds(
     running: float, waiting: float, by_law: float, unanswered: float, held: float
 ) -> None:
-    assert in_system(running, waiting, rates(by_law, unanswered)) == pytest.approx(held)
+    found = in_system(running, waiting, rates(by_law, unanswered))
+    assert found is not None
+    assert found.value == pytest.approx(held)
+    assert found.most == pytest.approx(running + max(waiting, unanswered))
 
 
 @pytest.mark.parametrize("told", [None, rates(None, 2.0), rates(8.0, None), rates(8.0, 2.0, None)])
@@ -45,9 +48,16 @@ def test_a_page_that_does_not_tell_leaves_the_gauges(told: EngineRates | None) -
     assert in_system(6.0, 0.0, told) is None
 
 
-def test_first_tokens_that_took_long_are_of_another_load() -> None:
-    assert in_system(6.0, 0.0, rates(8.0, 2.0, 7.0)) == 8.0
-    assert in_system(6.0, 0.0, rates(8.0, 2.0, 8.0)) is None
+def test_the_longer_answers_take_the_less_the_law_counts_and_the_load_does_not_jump() -> None:
+    read = {}
+    for latency_s in (1.0, 7.5, 9.0, 11.25, 14.9, 15.1, 60.0):
+        found = in_system(6.0, 0.0, rates(8.0, 3.0, latency_s))
+        read[latency_s] = found.value if found is not None else None
+    assert read[1.0] == read[7.5] == pytest.approx(8.0)
+    assert read[9.0] == pytest.approx(7.6)
+    assert read[11.25] == pytest.approx(7.0)
+    assert read[14.9] == pytest.approx(6.0, abs=0.05)
+    assert read[15.1] is read[60.0] is None
 
 
 LOAD = st.floats(0, 1e4)
@@ -59,7 +69,7 @@ def test_never_less_than_the_gauges_and_never_more_than_have_no_token_yet(
 ) -> None:
     held = in_system(running, waiting, rates(by_law, unanswered))
     assert held is not None
-    assert running + waiting <= held <= running + max(waiting, unanswered)
+    assert running + waiting <= held.value <= held.most == running + max(waiting, unanswered)
 
 
 def ended(requests: float, *, e2e_s: float = 4.0, ttft_s: float = 0.5) -> dict[str, Histogram]:
@@ -98,6 +108,11 @@ def test_engines_of_one_page_have_each_their_own() -> None:
     assert [e.concurrency for e in window.engines] == pytest.approx([8.0, 7.5])
 
 
+def test_an_engine_that_idles_takes_nothing_from_another() -> None:
+    window = live_window(window_of(("0", 7.0, ended(120.0)), ("1", 0.0, ended(0.0))), 0.0)
+    assert [e.concurrency for e in window.engines] == pytest.approx([8.0, 0.0])
+
+
 def test_a_histogram_of_all_engines_is_not_the_first_ones_own() -> None:
     window = live_window(window_of(("0", 7.0, ended(240.0)), ("1", 7.0, None)), 0.0)
     assert [e.concurrency for e in window.engines] == pytest.approx([7.0, 7.0])
@@ -107,4 +122,4 @@ def test_a_histogram_of_all_engines_is_not_the_first_ones_own() -> None:
 def test_nothing_that_ended_says_nothing() -> None:
     first, *_, last = (one.reading for one in window_of(("0", 7.0, ended(0.0))))
     (moved,) = rates_between(first, last)
-    assert (moved.in_system, moved.unanswered, moved.ttft_mean_s) == (None, None, None)
+    assert (moved.in_system, moved.unanswered, moved.latency_mean_s) == (None, None, None)

@@ -40,6 +40,26 @@ def test_a_gauge_that_reads_low_explains_no_more_than_the_baseline_still_rises(s
     assert least < seen.ratio / seen.low < least * 1.08
 
 
+def told(window: LiveWindow, most: float, kind: EngineKind = EngineKind.VLLM) -> LiveWindow:
+    """The same where the page tells what its gauges miss."""
+    (engine,) = window.engines
+    return replace(window, engines=(replace(engine, unseen=0.0, concurrency_most=most),), engine_kind=kind)
+
+
+def test_a_page_that_tells_what_its_gauges_miss_is_believed_further_and_no_further_than_it_tells() -> None:
+    found = replace(h200(), curves={**h200().curves, "off": flat_from(240.0, 14_000.0, 0.8)})
+
+    def low(window: LiveWindow) -> float:
+        seen = observed_speedup(found, window, None, 1e9)
+        assert seen is not None
+        return seen.low
+
+    plain = minute(180.0, 12_000.0)
+    assert low(told(plain, 180.0)) > 1.05 * low(plain)
+    assert low(told(plain, 180.0, EngineKind.SGLANG)) == pytest.approx(low(plain))
+    assert low(told(plain, 260.0)) < low(plain), "aborted requests leave no latency, but a time to first token"
+
+
 def test_a_baseline_that_falls_leaves_no_band_that_ends_before_it_begins() -> None:
     """Ten thousand tok/s at 128 and seven at 170: a gauge that reads low may hide either."""
     fell = tuple(
