@@ -58,9 +58,10 @@ def as_of_now(
         verdict = arms[arm]
     even, no_even = None, None
     if model is not None and window.concurrency and verdict.speedup:
-        even = break_even(found, arm, window.concurrency, to_mix)
+        k = window.effective_k if own and decides else None
+        even = break_even(found, arm, window.concurrency, to_mix, k)
         if even is None:
-            no_even = no_break_even(found, arm, window.concurrency, to_mix)
+            no_even = no_break_even(found, arm, window.concurrency, to_mix, k)
     return AsOfNow(
         for_arm=arm,
         verdict=verdict.verdict,
@@ -99,7 +100,7 @@ def _moved_arms(
         if model is None:
             continue
         length, half = None, 0.0
-        k = window.effective_k if arm == live_arm else None
+        k, k_most = (window.effective_k, window.k) if arm == live_arm else (None, None)
         if moved_acceptance:
             length = window.acceptance_length if arm == live_arm else acceptance_with(window, model.arms[arm].k)
             # A speedup moves by at most as much as the acceptance length.
@@ -109,7 +110,7 @@ def _moved_arms(
         if mix is not None:
             half = math.hypot(half, _mix_half(found, model, arm, window.concurrency, mix))
         to_mix = mix.mix if mix is not None else None
-        arms[arm] = adjusted(found, arm, acceptance_length=length, mix=to_mix, k=k, traffic_half=half)
+        arms[arm] = adjusted(found, arm, acceptance_length=length, mix=to_mix, k=k, k_most=k_most, traffic_half=half)
     return arms
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from probes.answer_values import ArmVerdict, Crossover, CurveSample
-from probes.crossover.estimate import curve_at
+from probes.crossover.estimate import at_end, curve_at
 
 
 def moved_result(found: Crossover, arms: Mapping[str, ArmVerdict]) -> Crossover:
@@ -23,8 +23,10 @@ def moved_result(found: Crossover, arms: Mapping[str, ArmVerdict]) -> Crossover:
 def _moved(base: Sequence[CurveSample], verdict: ArmVerdict) -> tuple[CurveSample, ...]:
     """An arm's curve from its band over the baseline's, the baseline's own noise taken out again."""
     samples: list[CurveSample] = []
+    measured = [sample.concurrency for sample in base]
     for point in verdict.speedup:
-        under = curve_at(base, point.concurrency)
+        # Stored bands and curves are rounded differently, and an end must not be lost for that.
+        under = curve_at(base, at_end(point.concurrency, measured))
         if under is None:
             continue
         both, one = math.log(point.high / point.low) / 2, math.log(under.high / under.low) / 2

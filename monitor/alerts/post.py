@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
@@ -64,8 +65,9 @@ class Poster:
         answered = False
         try:
             async with self._client.stream("POST", self._url, content=content, headers=headers) as response:
-                answered = True
-                return _meaning(self.name, response, now_s)
+                meaning = _meaning(self.name, response, now_s)
+            answered = True
+            return meaning
         except TimeoutException as error:
             in_doubt = type(error).__name__ not in _NEVER_CONNECTED
             return Failed(f"channel {self.name} did not answer within {self.timeout_s:g} s", in_doubt=in_doubt)
@@ -78,13 +80,14 @@ class Poster:
         finally:
             if not answered:
                 # The only connection of a request that was cancelled may never come back (encode/httpcore#1093).
-                await self.aclose()
+                with suppress(Exception):
+                    await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connection, if there is one."""
         if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+            client, self._client = self._client, None
+            await client.aclose()
 
 
 def _meaning(name: str, response: Response, now_s: float) -> Sent | Failed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from contextlib import suppress
 from typing import Any
 
 from probes.engines.detect import Seen, look, new_parser
@@ -46,6 +47,7 @@ class Scraper:
         self._turn = asyncio.Lock()
         self._parser = new_parser()
         self._process_start_s: float | None = None
+        self._context: ssl.SSLContext | None = None
         self._client: AsyncClient | None = None
 
     async def read(self) -> Reading:
@@ -79,7 +81,8 @@ class Scraper:
         except BaseException as error:
             # A request that is cancelled at the wrong moment takes its connection out of httpcore's pool for good
             # (encode/httpcore#1093), and a deadline is a cancellation: every later scrape would wait for it in vain.
-            await self.aclose()
+            with suppress(Exception):
+                await self.aclose()
             if not isinstance(error, Exception):
                 raise
             return self._failed(began, *describe(error, self._target, self._url, self._timeout_s, self._max_bytes))
@@ -87,11 +90,12 @@ class Scraper:
 
     def _open(self) -> AsyncClient:
         if self._client is None:
-            secure = self._url.lower().startswith("https:")
-            # Loading the system's certificates takes tens of milliseconds and is of no use for plain http.
-            context = make_ssl_context(self._target) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            if self._context is None:
+                secure = self._url.lower().startswith("https:")
+                # Loading the system's certificates takes tens of milliseconds and is of no use for plain http.
+                self._context = make_ssl_context(self._target) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             self._client = make_client(
-                timeout_s=self._timeout_s, ssl_context=context, max_connections=1, transport=self._transport
+                timeout_s=self._timeout_s, ssl_context=self._context, max_connections=1, transport=self._transport
             )
         return self._client
 

@@ -35,7 +35,9 @@ WIDEST_MIX = 0.12
 ACCEPTANCE_SLACK = 0.02
 """An acceptance length may pass its limits, 1 and K + 1, by this much: counters are read while they move."""
 WHOLE_K = 0.05
-"""Drafts per step this close to a whole number are that K, and no step drafts more."""
+"""Where no page tells K, a mean of drafts per step this close to a whole number is taken for it."""
+MORE_DRAFTS = 1.0
+"""An arm that drafts more than this beyond what was swept is extrapolated too far in K."""
 
 
 def adjusted(
@@ -45,18 +47,20 @@ def adjusted(
     acceptance_length: float | None,
     mix: Mix | None,
     k: float | None = None,
+    k_most: float | None = None,
     traffic_half: float = 0.0,
 ) -> ArmVerdict:
     """The verdict on `arm` at `acceptance_length` tokens per step and `mix`; None leaves what the sweep had.
 
     `k` is how many tokens a step drafts now: an n-gram drafter proposes more for some traffic than for other, and its
-    steps cost more then; None leaves what was swept, or as many as are accepted.
+    steps cost more then; None leaves what was swept, or as many as are accepted. `k_most` is what the server is
+    configured for; None where no page tells.
 
-    `traffic_half` is the half width (90%, log speedup) that the caller's doubt about these two adds to the band. The
-    baseline moves with the mix. Unchanged traffic gives the sweep's verdict itself. `insufficient`, with a
-    reason, where the sweep has no model for the arm (`no_step_model`), where the acceptance is none that its K allows
-    (`acceptance_impossible`), or where the mix is too far from all that were swept (`mix_not_covered`).
-    KeyError where the sweep had no such arm.
+    `traffic_half` is the half width (90%, log speedup) that the caller's doubt about these adds to the band. The
+    baseline moves with the mix. Unchanged traffic gives the sweep's verdict itself. `insufficient`, with a reason,
+    where the sweep has no model for the arm (`no_step_model`), where the acceptance is none that its K allows
+    (`acceptance_impossible`) or its steps draft far more (`drafts_not_covered`), or where the mix is too far from all
+    that were swept (`mix_not_covered`). KeyError where the sweep had no such arm.
     """
     measured = found.arms[arm]
     model = found.step_model
@@ -66,10 +70,12 @@ def adjusted(
     swept = model.arms[arm]
     now = swept.acceptance_length if acceptance_length is None else acceptance_length
     drafted = max(swept.k if k is None else k, now - 1.0)
-    if now < 1.0 - ACCEPTANCE_SLACK or drafted > _most(swept.k) + ACCEPTANCE_SLACK:
-        tokens = f"{now:.2f} tokens per step" + (f" of {k:.3g} drafted" if k is not None and k > now - 1.0 else "")
-        text = f"{tokens} cannot be {arm}'s, which drafted {swept.k:.3g} when swept: another K is running now."
+    if now < 1.0 - ACCEPTANCE_SLACK or drafted > _ceiling(swept.k, k_most) + ACCEPTANCE_SLACK:
+        text = f"{now:.2f} tokens per step cannot be {arm}'s, which drafted {swept.k:.3g}: another K is running now."
         return _withdrawn(measured, "acceptance_impossible", text)
+    if drafted > swept.k + MORE_DRAFTS:
+        text = f"{arm} drafts {drafted:.3g} tokens a step now, {swept.k:.3g} when swept: sweep with today's requests."
+        return _withdrawn(measured, "drafts_not_covered", text)
     if _unmoved(model, arm, found.baseline, now, mix):
         return measured
     ratio = _measured_ratio(found, arm)
@@ -82,13 +88,15 @@ def adjusted(
     moved = replace(ratio, value=ratio.value + shift.value, half=half, half_strong=STRONG * half)
     verdict = judge(arm, found.baseline, moved)
     held = [reason for reason in measured.reasons if reason.code == ADMISSION_LIMITED]
-    reasons = (_words(model, arm, now, mix), *verdict.reasons, *held)
+    reasons = (_words(model, arm, now, drafted, mix), *verdict.reasons, *held)
     return replace(verdict, capacity=measured.capacity, reasons=reasons)
 
 
-def _most(k: float) -> float:
-    """Drafted tokens per step up to which an arm swept at `k` is the same arm."""
-    return max(k, min(math.ceil(k - WHOLE_K), k + SAME_K))
+def _ceiling(k: float, k_most: float | None) -> float:
+    """Drafted tokens that no step of an arm swept at a mean of `k` exceeds, as far as is known."""
+    if k_most is not None:
+        return max(k, k_most)
+    return k if abs(k - round(k)) < WHOLE_K else k + SAME_K
 
 
 def _unmoved(model: StepModel, arm: str, baseline: str, acceptance_length: float, mix: Mix | None) -> bool:
@@ -128,9 +136,11 @@ def _uncovered(model: StepModel, arm: str, mix: Mix, shift: Shift) -> str | None
     return f"Requests are {_mix(mix)} now, {why}. Sweep with requests like today's."
 
 
-def _words(model: StepModel, arm: str, acceptance_length: float, mix: Mix | None) -> Reason:
+def _words(model: StepModel, arm: str, acceptance_length: float, drafted: float, mix: Mix | None) -> Reason:
     swept = model.arms[arm]
     parts = [f"at {acceptance_length:.2f} tokens per step ({swept.acceptance_length:.2f} when swept)"]
+    if abs(drafted - swept.k) > WHOLE_K:
+        parts.append(f"{drafted:.3g} drafted ({swept.k:.3g} when swept)")
     if mix is not None:
         parts.append(f"requests of {_mix(mix)} ({_mix(swept.mix)} when swept)")
     return Reason("as_of_now", f"Moved to today's traffic {' and '.join(parts)} by the fitted step times.")

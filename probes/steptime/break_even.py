@@ -28,13 +28,16 @@ class _Gain:
     half: Floats
 
 
-def break_even(found: Crossover, arm: str, concurrency: float, mix: Mix | None) -> BandPoint | None:
+def break_even(
+    found: Crossover, arm: str, concurrency: float, mix: Mix | None, k: float | None = None
+) -> BandPoint | None:
     """Tokens per step at which `arm` equals the baseline at `concurrency` and `mix` (None: the sweep's).
 
-    `ratio`, `low` and `high` of the point are acceptance lengths with a 90% interval; edges end at 1 and K + 1, which
-    no acceptance passes. None where there is none: `no_break_even` says why.
+    `ratio`, `low` and `high` of the point are acceptance lengths with a 90% interval; edges end at 1 and at one more
+    than the `k` tokens that a step drafts (None: as swept), which no acceptance passes. None where there is none:
+    `no_break_even` says why.
     """
-    gain = _gain(found, arm, concurrency, mix)
+    gain = _gain(found, arm, concurrency, mix, k)
     if isinstance(gain, Reason) or not gain.middle[0] <= 0 <= gain.middle[-1]:
         return None
     a = gain.acceptance_length
@@ -45,13 +48,15 @@ def break_even(found: Crossover, arm: str, concurrency: float, mix: Mix | None) 
     return BandPoint(concurrency, middle, min(low, middle), max(high, middle))
 
 
-def no_break_even(found: Crossover, arm: str, concurrency: float, mix: Mix | None) -> Reason | None:
+def no_break_even(
+    found: Crossover, arm: str, concurrency: float, mix: Mix | None, k: float | None = None
+) -> Reason | None:
     """Why `break_even` has no answer; None where it has one.
 
     Codes: `never_pays` (not even if every draft were accepted), `always_pays` (even if none were), `not_measured`
     (outside the sweep's concurrencies), and those of `adjusted`.
     """
-    gain = _gain(found, arm, concurrency, mix)
+    gain = _gain(found, arm, concurrency, mix, k)
     if isinstance(gain, Reason):
         return gain
     if gain.middle[-1] < 0:
@@ -69,7 +74,7 @@ def break_even_curve(found: Crossover, arm: str, mix: Mix | None) -> tuple[BandP
     return tuple(point for point in points if point is not None)
 
 
-def _gain(found: Crossover, arm: str, concurrency: float, mix: Mix | None) -> _Gain | Reason:
+def _gain(found: Crossover, arm: str, concurrency: float, mix: Mix | None, k: float | None) -> _Gain | Reason:
     as_of = adjusted(found, arm, acceptance_length=None, mix=mix)
     model = found.step_model
     if model is None or arm not in model.arms or not as_of.speedup:
@@ -77,7 +82,8 @@ def _gain(found: Crossover, arm: str, concurrency: float, mix: Mix | None) -> _G
     here = speedup_at(found.arms[arm], concurrency)
     if here is None:
         return Reason("not_measured", f"{concurrency:.3g} is outside the concurrencies that were swept.")
-    a = np.linspace(1.0, model.arms[arm].k + 1.0, GRID)
-    shift = speedup_shift(model, arm, found.baseline, np.array(concurrency), a, mix)
+    drafted = model.arms[arm].k if k is None else k
+    a = np.linspace(1.0, drafted + 1.0, GRID)
+    shift = speedup_shift(model, arm, found.baseline, np.array(concurrency), a, mix, drafted)
     half = np.hypot(np.log(here.high / here.low) / 2, Z_BAND * shift.sd)
     return _Gain(a, np.log(here.ratio) + shift.value, half)

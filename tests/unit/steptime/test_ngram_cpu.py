@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from monitor.moved_curves import moved_result
 from probes.answer_values import Axis, Crossover
-from probes.crossover import cells_to_points, completed, estimate, speedup_at
+from probes.crossover import cells_to_points, completed, estimate, from_json, speedup_at, to_json
 from probes.imports.sweep_file import read_sweep
 from probes.steptime.adjust import adjusted
+from probes.steptime.break_even import break_even
 from probes.steptime.fit import fit_step_model
 from probes.steptime.values import Mix
 from probes.values import Cell
@@ -50,7 +52,51 @@ def test_drafts_that_are_often_short_do_not_make_a_full_one_impossible() -> None
     assert "acceptance_impossible" not in codes(answer(LONG), 4.8)
     assert "acceptance_impossible" not in codes(answer(LONG), 4.8, k=3.9)
     assert "acceptance_impossible" in codes(answer(LONG), 5.2)
-    assert "acceptance_impossible" in codes(answer(LONG), 4.2, k=5.0), "another K is running"
+
+
+def swept_at(k: float) -> Crossover:
+    """The same sweep, had its drafts been so long on average."""
+    found = answer(LONG)
+    assert found.step_model is not None
+    arms = found.step_model.arms
+    arm = replace(arms["ngram"], k=k, acceptance_length=min(2.5, k))
+    return replace(found, step_model=replace(found.step_model, arms={**arms, "ngram": arm}))
+
+
+@pytest.mark.parametrize(
+    ("swept_k", "k", "k_most", "code"),
+    [
+        (2.9, 3.1, 4, "as_of_now"),
+        (3.02, 3.06, 4, "as_of_now"),
+        (3.2, 3.75, 4, "as_of_now"),
+        (3.0, 4.0, 4, "as_of_now"),
+        (3.0, 4.0, 3, "acceptance_impossible"),
+        (3.0, 4.0, None, "acceptance_impossible"),
+        (2.6, 3.0, None, "as_of_now"),
+        (1.5, 7.5, 8, "drafts_not_covered"),
+    ],
+)
+def test_what_the_server_is_configured_for_bounds_the_drafts_and_what_was_swept_the_answer(
+    swept_k: float, k: float, k_most: int | None, code: str
+) -> None:
+    now = adjusted(swept_at(swept_k), "ngram", acceptance_length=2.6, mix=None, k=k, k_most=k_most)
+    assert now.reasons[0].code == code
+
+
+def test_the_break_even_is_of_the_drafts_of_now() -> None:
+    short, long = (break_even(answer(LONG), "ngram", 16.0, None, k) for k in (3.2, 4.0))
+    assert short is not None
+    assert long is not None
+    assert short.ratio < long.ratio
+    assert long.high <= 5.0
+
+
+def test_a_stored_answer_keeps_the_ends_of_the_curves_that_are_moved() -> None:
+    """Its bands and its curves are rounded to different digits."""
+    found = from_json(json.loads(json.dumps(to_json(answer(LONG)))))
+    now = adjusted(found, "ngram", acceptance_length=4.4, mix=None)
+    moved = moved_result(found, {"ngram": now}).curves["ngram"]
+    assert [s.concurrency for s in moved] == pytest.approx([p.concurrency for p in now.speedup])
 
 
 def test_a_step_that_drafts_more_costs_more() -> None:
