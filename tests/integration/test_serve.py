@@ -69,8 +69,8 @@ async def test_the_whole_loop_alerts_once_and_resolves_once(site: Site) -> None:
         assert seen["verdict"] == "above"
         assert seen["alerting"] is True
         assert seen["live_arm"] == "k3"
-        # vLLM's gauges miss a request during its first step, and these answers take about a dozen steps.
-        assert 26 * 0.7 < seen["concurrency"] <= 26.5
+        # The gauges miss a request during its first step, which of these answers of a dozen steps is every tenth one.
+        assert 26 * 0.85 < seen["concurrency"] <= 26.5
         assert seen["speedup_now"] < 1
 
         site.on.traffic.set_clients(1)
