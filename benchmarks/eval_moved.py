@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.eval_steptime import answer, last_fall, means
+from benchmarks.eval_steptime import last_fall, means
 from probes.answer_values import BandPoint, Crossover
 from probes.crossover import speedup_at
 from probes.imports.sweep_file import read_sweep
@@ -28,6 +28,7 @@ from probes.steptime.adjust import adjusted
 from probes.steptime.shift import output_shift
 from probes.steptime.values import Mix, StepModel
 from probes.values import Cell
+from tests.support.formula_sweeps import answer
 from tests.support.measured_cells import cells_of_rows
 
 SAME_MIX = 0.02

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.steptime_servers import FORMS, Server, draw, measure, scaled, sweep
-from probes.answer_values import ArmVerdict, Axis, Crossover
-from probes.crossover import cells_to_points, completed, estimate, speedup_at
+from probes.answer_values import ArmVerdict, Crossover
+from probes.crossover import speedup_at
 from probes.crossover.noise import Z_BAND
 from probes.steptime.adjust import adjusted
 from probes.steptime.fit import fit_step_model
@@ -25,6 +25,7 @@ from probes.steptime.shape import Load, output_tok_s
 from probes.steptime.shift import Shift, speedup_shift
 from probes.steptime.values import ArmTraffic, StepModel
 from probes.values import Cell
+from tests.support.formula_sweeps import answer
 from tests.support.measured_cells import h200_cells
 from tests.support.sweep_cells import CLEAN
 
@@ -40,13 +41,6 @@ SECOND_MIX = (4.0, 0.5)
 COVERED = (SECOND_MIX, (2.0, 0.7))
 """What is asked for then: that mix, and one between."""
 KINDS = ("acceptance", "mix", "mix, a second one swept")
-
-
-def answer(cells: Sequence[Cell], earlier: Sequence[Sequence[Cell]] = ()) -> Crossover:
-    """What a sweep of these cells says, with a model of all of them."""
-    found = estimate(cells_to_points(cells), baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE)
-    found = completed(found, cells, {})
-    return replace(found, step_model=fit_step_model(cells, earlier)) if earlier else found
 
 
 def log_tok_s(model: StepModel, concurrency: Floats, traffic: ArmTraffic) -> Floats:

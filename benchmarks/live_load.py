@@ -67,13 +67,14 @@ def windows(readings: list[Reading], sent: list[tuple[float, float]]) -> list[Wi
     found = []
     for at, newest in enumerate(readings):
         own = [r for r in readings[: at + 1] if r.at_s >= newest.at_s - WINDOW_S]
-        seen = live_window([StoredReading(r, sweep_id=None) for r in own], 0.0)
         first_s, last_s = own[0].at_s, newest.at_s
-        if len(own) < LOOKS_MIN or seen.concurrency is None or held(sent, first_s, last_s) < 1:
+        if len(own) < LOOKS_MIN or (true := held(sent, first_s, last_s)) < 1:
+            continue
+        seen = live_window([StoredReading(r, sweep_id=None) for r in own], 0.0)
+        if seen.concurrency is None:
             continue
         parts = [held(sent, first_s + x, first_s + x + 2) for x in range(0, int(last_s - first_s) - 2, 2)]
         gauges = fmean((e.running or 0.0) + (e.waiting or 0.0) for r in own for e in r.engines)
-        true = held(sent, first_s, last_s)
         found.append(Window(true, seen.concurrency, gauges, max(parts) < STEADY * min(parts)))
     return found
 

@@ -6,6 +6,8 @@ httpx enters here alone, so that its successor would be a change of one file. No
 from __future__ import annotations
 
 import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 
 import httpx
@@ -17,6 +19,7 @@ __all__ = [
     "AsyncClient",
     "HTTPError",
     "InvalidURL",
+    "OneConnection",
     "Response",
     "TimeoutException",
     "make_client",
@@ -65,6 +68,37 @@ def make_client(
         limits=Limits(max_connections=max_connections, max_keepalive_connections=max_connections),
         transport=transport,
     )
+
+
+class OneConnection:
+    """A client with one connection, made when it is needed and kept while requests come to their end."""
+
+    def __init__(self, make: Callable[[], AsyncClient]) -> None:
+        """`make` gives a client with one connection."""
+        self._make = make
+        self._client: AsyncClient | None = None
+
+    @asynccontextmanager
+    async def use(self) -> AsyncIterator[AsyncClient]:
+        """The client for one request; whatever is raised before its end costs the connection.
+
+        A request that is cancelled at the wrong moment takes its connection out of httpcore's pool for good
+        (encode/httpcore#1093), and a deadline is a cancellation: every later request would wait for it in vain.
+        """
+        if self._client is None:
+            self._client = self._make()
+        try:
+            yield self._client
+        except BaseException:
+            with suppress(Exception):
+                await self.aclose()
+            raise
+
+    async def aclose(self) -> None:
+        """Close the connection, if there is one; a later use opens a new one."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
 
 
 def state_of_status(status: int, url: str) -> tuple[State, str]:

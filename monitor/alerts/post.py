@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 import logging
 from abc import ABC, abstractmethod
-from contextlib import suppress
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from monitor.alerts.message import Failed, Message, Sent
-from probes.http import AsyncClient, HTTPError, InvalidURL, Response, TimeoutException, make_client
+from probes.http import HTTPError, InvalidURL, OneConnection, Response, TimeoutException, make_client
 
 PERMANENT = frozenset({400, 401, 403, 404, 410})
 """Statuses that the same request will always get."""
@@ -48,7 +47,7 @@ class Poster:
         self.name = name
         self.timeout_s = timeout_s
         self._url = url
-        self._client: AsyncClient | None = None
+        self._connection = OneConnection(lambda: make_client(timeout_s=timeout_s, max_connections=1))
         for noisy in ("httpx", "httpcore"):
             # Their info and debug lines hold whole addresses and headers.
             logging.getLogger(noisy).setLevel(logging.WARNING)
@@ -58,16 +57,14 @@ class Poster:
 
     async def post(self, body: object, key: str, now_s: float) -> Sent | Failed:
         """One attempt; the answer's body is not read. Raises nothing but CancelledError."""
-        if self._client is None:
-            self._client = make_client(timeout_s=self.timeout_s, max_connections=1)
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         content = json.dumps(body, ensure_ascii=False).encode()
-        answered = False
         try:
-            async with self._client.stream("POST", self._url, content=content, headers=headers) as response:
-                meaning = _meaning(self.name, response, now_s)
-            answered = True
-            return meaning
+            async with (
+                self._connection.use() as client,
+                client.stream("POST", self._url, content=content, headers=headers) as response,
+            ):
+                return _meaning(self.name, response, now_s)
         except TimeoutException as error:
             in_doubt = type(error).__name__ not in _NEVER_CONNECTED
             return Failed(f"channel {self.name} did not answer within {self.timeout_s:g} s", in_doubt=in_doubt)
@@ -77,17 +74,10 @@ class Poster:
             kind = type(error).__name__
             text = f"channel {self.name} could not be reached ({kind})"
             return Failed(text, in_doubt=kind not in _NEVER_CONNECTED)
-        finally:
-            if not answered:
-                # The only connection of a request that was cancelled may never come back (encode/httpcore#1093).
-                with suppress(Exception):
-                    await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connection, if there is one."""
-        if self._client is not None:
-            client, self._client = self._client, None
-            await client.aclose()
+        await self._connection.aclose()
 
 
 def _meaning(name: str, response: Response, now_s: float) -> Sent | Failed:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from probes.engines.exposition import Labels
-from probes.values import EngineKind, EngineReading
+from probes.values import EngineKind, EngineReading, Reading, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,24 @@ class PageFacts:
     """Why the page cannot be used, in words; empty where it can."""
     sleeping: str = ""
     """Which engines sleep and how; empty where all are awake."""
+
+    def reading(self, endpoint: str, at_s: float, mono_s: float, state: State, reason: str = "") -> Reading:
+        """The page as the reading of one endpoint."""
+        return Reading(
+            endpoint,
+            at_s,
+            mono_s,
+            state,
+            reason,
+            engine_kind=self.kind,
+            engines=self.engines,
+            model_names=self.model_names,
+            speculation_configured=self.speculation_configured,
+            k=self.k,
+            process_start_s=self.process_start_s,
+            cache_config=self.cache_config,
+            matched_names=self.matched_names,
+        )
 
 
 def _sources(*tables: Aliases) -> Iterator[Source]:

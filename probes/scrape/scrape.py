@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from probes.engines.detect import Seen, look, new_parser
-from probes.http import AsyncClient, make_client, make_ssl_context, state_of_status
+from probes.http import AsyncClient, OneConnection, make_client, make_ssl_context, state_of_status
 from probes.scrape.failures import describe, describe_tls_files, shown
 from probes.scrape.fetch import Clock, Fetched, fetch
 from probes.values import Reading, State, Target
@@ -48,7 +48,7 @@ class Scraper:
         self._parser = new_parser()
         self._process_start_s: float | None = None
         self._context: ssl.SSLContext | None = None
-        self._client: AsyncClient | None = None
+        self._connection = OneConnection(self._make)
 
     async def read(self) -> Reading:
         """Scrape once. Whatever goes wrong is a state with its reason; only cancellation is raised."""
@@ -57,18 +57,16 @@ class Scraper:
 
     async def aclose(self) -> None:
         """Close the connection; a later read opens a new one."""
-        if self._client is not None:
-            client, self._client = self._client, None
-            await client.aclose()
+        await self._connection.aclose()
 
     async def _read(self) -> Reading:
         began = self._mono()
         try:
-            client = self._open()
+            self._load_tls()
         except (OSError, ssl.SSLError) as error:
             return self._failed(began, *describe_tls_files(error, self._target, self._url))
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with self._connection.use() as client, asyncio.timeout(self._timeout_s):
                 fetched = await fetch(
                     client,
                     self._url,
@@ -78,26 +76,20 @@ class Scraper:
                     clock=self._clock,
                     mono=self._mono,
                 )
-        except BaseException as error:
-            # A request that is cancelled at the wrong moment takes its connection out of httpcore's pool for good
-            # (encode/httpcore#1093), and a deadline is a cancellation: every later scrape would wait for it in vain.
-            with suppress(Exception):
-                await self.aclose()
-            if not isinstance(error, Exception):
-                raise
+        except Exception as error:
             return self._failed(began, *describe(error, self._target, self._url, self._timeout_s, self._max_bytes))
         return self._reading(fetched, self._mono() - began)
 
-    def _open(self) -> AsyncClient:
-        if self._client is None:
-            if self._context is None:
-                secure = self._url.lower().startswith("https:")
-                # Loading the system's certificates takes tens of milliseconds and is of no use for plain http.
-                self._context = make_ssl_context(self._target) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            self._client = make_client(
-                timeout_s=self._timeout_s, ssl_context=self._context, max_connections=1, transport=self._transport
-            )
-        return self._client
+    def _load_tls(self) -> None:
+        if self._context is None:
+            secure = self._url.lower().startswith("https:")
+            # Loading the system's certificates takes tens of milliseconds and is of no use for plain http.
+            self._context = make_ssl_context(self._target) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+    def _make(self) -> AsyncClient:
+        return make_client(
+            timeout_s=self._timeout_s, ssl_context=self._context, max_connections=1, transport=self._transport
+        )
 
     def _failed(self, began: float, state: State, reason: str) -> Reading:
         now = self._mono()
@@ -120,23 +112,8 @@ class Scraper:
         if facts.process_start_s != self._process_start_s:
             self._parser.forget()
             self._process_start_s = facts.process_start_s
-        return Reading(
-            endpoint=self._target.name,
-            at_s=fetched.at_s,
-            mono_s=fetched.mono_s,
-            state=seen.state,
-            reason=seen.reason,
-            engine_kind=facts.kind,
-            engines=facts.engines,
-            model_names=facts.model_names,
-            speculation_configured=facts.speculation_configured,
-            k=facts.k,
-            process_start_s=facts.process_start_s,
-            cache_config=facts.cache_config,
-            matched_names=facts.matched_names,
-            scrape_s=scrape_s,
-            page_bytes=len(fetched.body),
-        )
+        reading = facts.reading(self._target.name, fetched.at_s, fetched.mono_s, seen.state, seen.reason)
+        return replace(reading, scrape_s=scrape_s, page_bytes=len(fetched.body))
 
     def _look(self, fetched: Fetched) -> Seen:
         where = shown(self._url)

@@ -140,18 +140,4 @@ class Production:
         body = render(self.spec, [self._engine], PageState(started_at_s=START_S - 9000.0, answered={}))
         found = look(body, self._parser)
         assert found.facts is not None
-        facts = found.facts
-        return Reading(
-            endpoint="chat",
-            at_s=START_S + self.now_s,
-            mono_s=self.now_s,
-            state=found.state,
-            engine_kind=facts.kind,
-            engines=facts.engines,
-            model_names=facts.model_names,
-            speculation_configured=facts.speculation_configured,
-            k=facts.k,
-            process_start_s=facts.process_start_s,
-            cache_config=facts.cache_config,
-            matched_names=facts.matched_names,
-        )
+        return found.facts.reading("chat", START_S + self.now_s, self.now_s, found.state)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from probes.answer_values import Axis, Crossover
 from probes.crossover import cells_to_points, completed, estimate
+from probes.steptime.fit import fit_step_model
 from probes.steptime.shape import NAMES, Floats, Load, life_steps, output_tok_s
 from probes.steptime.values import Mix
 from probes.values import Cell
@@ -78,10 +80,11 @@ def formula_cells(
     return cells
 
 
-def answer(cells: Sequence[Cell]) -> Crossover:
-    """What a sweep of these cells says."""
+def answer(cells: Sequence[Cell], earlier: Sequence[Sequence[Cell]] = ()) -> Crossover:
+    """What a sweep of these cells says, with a model of all of them."""
     found = estimate(cells_to_points(cells), baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE)
-    return completed(found, cells, {name: k or None for name, (k, _) in ARMS.items()})
+    found = completed(found, cells, {name: k or None for name, (k, _) in ARMS.items()})
+    return replace(found, step_model=fit_step_model(cells, earlier)) if earlier else found
 
 
 def true_crossing(k: int, acceptance_length: float, mix: Mix = MIX) -> float:

@@ -65,19 +65,7 @@ def reading(body: bytes, at_s: float, wall_s: float = 0.0) -> Reading:
     """A usable page as it was scraped at `at_s` of the monotonic clock, `wall_s` behind the wall's."""
     facts = see(body).facts
     assert facts is not None
-    return Reading(
-        "chat",
-        wall_s + at_s,
-        at_s,
-        State.OK,
-        engine_kind=facts.kind,
-        engines=facts.engines,
-        model_names=facts.model_names,
-        speculation_configured=facts.speculation_configured,
-        k=facts.k,
-        process_start_s=facts.process_start_s,
-        matched_names=facts.matched_names,
-    )
+    return facts.reading("chat", wall_s + at_s, at_s, State.OK)
 
 
 def only_engine(body: bytes) -> EngineReading:

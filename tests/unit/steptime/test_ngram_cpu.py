@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from monitor.moved_curves import moved_result
-from probes.answer_values import Axis, Crossover
-from probes.crossover import cells_to_points, completed, estimate, from_json, speedup_at, to_json
+from probes.answer_values import Crossover
+from probes.crossover import from_json, speedup_at, to_json
 from probes.imports.sweep_file import read_sweep
 from probes.steptime.adjust import adjusted
 from probes.steptime.break_even import break_even
-from probes.steptime.fit import fit_step_model
 from probes.steptime.values import Mix
 from probes.values import Cell
+from tests.support.formula_sweeps import answer as joint_answer
 
 FOLDER = Path(__file__).parents[2] / "data" / "cpu"
 SHORT, LONG = "ngram-139+128", "ngram-770+32"
@@ -32,12 +32,7 @@ def cells(name: str) -> Sequence[Cell]:
 
 @cache
 def answer(name: str, *earlier: str) -> Crossover:
-    found = estimate(cells_to_points(cells(name)), baseline="off", axis=Axis.CONCURRENCY_PER_ENGINE)
-    found = completed(found, cells(name), {"off": None, "ngram": 4})
-    if earlier:
-        found = replace(found, step_model=fit_step_model(cells(name), [cells(one) for one in earlier]))
-    assert found.step_model is not None
-    return found
+    return joint_answer(cells(name), [cells(one) for one in earlier])
 
 
 def codes(found: Crossover, acceptance_length: float, mix: Mix | None = None, k: float | None = None) -> set[str]:
