@@ -38,7 +38,7 @@ def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -
 
     `moved` words it for a crossover as of now instead of the sweep's own.
     """
-    was, whose = ("as of now is", "as of now the") if moved else ("was", "the sweep's")
+    was = "as of now is" if moved else "was"
     top = crossover.band[-1].concurrency if crossover.band else None
     if crossover.verdict is Verdict.ALWAYS_FASTER:
         if top is None or concurrency > top * END_SLACK:
@@ -47,14 +47,14 @@ def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -
                 LiveVerdict.UNKNOWN,
                 f"{crossover.for_arm} {was} faster everywhere up to {end}, nothing measured beyond",
             )
-        return LiveVerdict.BELOW, f"{crossover.for_arm} {was} faster at every concurrency measured"
+        return _against_gain(concurrency, crossover, top, was)
     if crossover.verdict is Verdict.NEVER_FASTER:
         if concurrency > 0:
             return LiveVerdict.ABOVE, f"{crossover.for_arm} {was} not faster at any concurrency measured"
         return LiveVerdict.BELOW, "no load"
     if crossover.verdict is not Verdict.CROSSES or crossover.value is None:
         side = _side(concurrency, crossover) if moved else LiveVerdict.UNKNOWN
-        return side, f"{whose} verdict on {crossover.for_arm} is {crossover.verdict.value}" + _SIDES.get(side, "")
+        return side, _no_answer(crossover, moved=moved) + _SIDES.get(side, "")
     low = crossover.low if crossover.low is not None else 0.0
     if concurrency < low:
         return LiveVerdict.BELOW, ""
@@ -63,6 +63,25 @@ def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -
     if crossover.high is None and top is not None and concurrency > top * END_SLACK:
         return LiveVerdict.UNKNOWN, f"the crossover's upper edge is open and nothing was measured above {top:.3g}"
     return LiveVerdict.INSIDE, _inside(speedup_against(concurrency, crossover), crossover.for_arm)
+
+
+def _against_gain(concurrency: float, crossover: CrossoverNow, top: float, was: str) -> tuple[LiveVerdict, str]:
+    """Where a load sits that an arm without a crossover was measured at: above its last sure gain it is a tie."""
+    arm, sure = crossover.for_arm, crossover.low
+    if sure is None or sure >= 0.999 * top:
+        return LiveVerdict.BELOW, f"{arm} {was} faster at every concurrency measured"
+    edges = f"{arm} {was} faster up to {number(sure)}, and within the noise from there to {number(top)}, the highest"
+    here = speedup_against(concurrency, crossover)
+    tie = concurrency > sure and here is not None and here.low <= 1
+    return (LiveVerdict.INSIDE if tie else LiveVerdict.BELOW), f"{edges} measured"
+
+
+def _no_answer(crossover: CrossoverNow, *, moved: bool) -> str:
+    """What a verdict without an answer says to somebody who has to decide."""
+    when = "as of now" if moved else "by the sweep"
+    if crossover.verdict is Verdict.INSUFFICIENT:
+        return f"too little is known of {crossover.for_arm} {when} for a verdict"
+    return f"{when} it is unclear whether {crossover.for_arm} is faster or slower"
 
 
 def _inside(here: BandPoint | None, arm: str) -> str:
@@ -78,8 +97,8 @@ def _inside(here: BandPoint | None, arm: str) -> str:
 
 
 _SIDES = {
-    LiveVerdict.BELOW: ", but up to this load it is faster for sure",
-    LiveVerdict.ABOVE: ", but from this load on it is slower for sure",
+    LiveVerdict.BELOW: " at every load, but up to this one it is faster for sure",
+    LiveVerdict.ABOVE: " at every load, but from this one on it is slower for sure",
 }
 
 

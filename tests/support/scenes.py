@@ -139,13 +139,13 @@ def undecided() -> Snapshot:
         judged(
             "unclear",
             unknown,
-            "the sweep's verdict on k3 is unclear",
+            "by the sweep it is unclear whether k3 is faster or slower",
             crossover=crossover(verdict=Verdict.UNCLEAR, **none),
         ),
         judged(
             "few-cells",
             unknown,
-            "the sweep's verdict on k3 is insufficient",
+            "too little is known of k3 by the sweep for a verdict",
             crossover=crossover(verdict=Verdict.INSUFFICIENT, band=(), **none),
             speedup_now=None,
         ),

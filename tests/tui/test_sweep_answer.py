@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from monitor.tui.draw.sweep_answer import answer, best_text
 from monitor.tui.lines import as_text
-from probes.answer_values import Axis, BestRange, Schedule, ScheduleStep
+from probes.answer_values import Axis, BandPoint, BestRange, Schedule, ScheduleStep, Verdict
 from probes.values import Reason
 from tests.support.scene_sweeps import measured_sweep, result
 
@@ -44,6 +46,20 @@ def test_results_by_clients_say_so() -> None:
     by_clients = replace(sweep, result=replace(result(), axis=Axis.CLIENTS))
     assert "] clients" in as_text(answer(by_clients, 200))
     assert "per engine" not in as_text(answer(by_clients, 200))
+
+
+@pytest.mark.parametrize(
+    ("low", "words"),
+    [
+        (40.0, "faster up to 40 requests per engine, inside the noise from there to 64, the top"),
+        (64.0, "always faster up to 64, the highest measured"),
+    ],
+)
+def test_an_arm_whose_gain_ends_in_the_noise_is_not_called_always_faster(low: float, words: str) -> None:
+    band = (BandPoint(1.0, 1.5, 1.4, 1.6), BandPoint(64.0, 1.03, 0.98, 1.08))
+    k3 = replace(result().arms["k3"], verdict=Verdict.ALWAYS_FASTER, crossover=None, low=low, high=None, speedup=band)
+    text = as_text(answer(replace(measured_sweep(), result=replace(result(), arms={"k3": k3})), 200))
+    assert f"k3: {words}" in text
 
 
 def test_reasons_in_one_sentence_keep_no_full_stops() -> None:

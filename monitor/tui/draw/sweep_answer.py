@@ -44,9 +44,12 @@ def verdict_text(verdict: ArmVerdict, axis: Axis) -> str:
     unit = "clients" if axis is Axis.CLIENTS else "requests per engine"
     top = max((point.concurrency for point in verdict.speedup), default=None)
     to = "" if top is None else f" up to {fmt.edge(top)}, the highest measured"
+    faster = f"always faster{to}"
+    if top is not None and verdict.low is not None and verdict.low < 0.999 * top:
+        faster = f"faster up to {fmt.edge(verdict.low)} {unit}, inside the noise from there to {fmt.edge(top)}, the top"
     return {
         Verdict.CROSSES: f"pays below {fmt.interval(verdict.crossover, verdict.low, verdict.high)} {unit}",
-        Verdict.ALWAYS_FASTER: f"always faster{to}",
+        Verdict.ALWAYS_FASTER: faster,
         Verdict.NEVER_FASTER: f"never faster{to}",
         Verdict.UNCLEAR: "unclear: the difference drowns in the noise",
         Verdict.INSUFFICIENT: "too few valid cells to say",

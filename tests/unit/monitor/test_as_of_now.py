@@ -88,7 +88,7 @@ def test_poorer_acceptance_moves_the_crossover_below_the_load_and_alerts() -> No
 def test_richer_acceptance_takes_an_alert_away_that_the_sweep_alone_would_raise() -> None:
     swept, now = status(live_minute(230.0)), status(live_minute(230.0, accepted=RICH))
     assert swept.alerting
-    assert now.verdict is LiveVerdict.BELOW
+    assert now.verdict is LiveVerdict.INSIDE, "beyond the last load where the gain is sure"
     assert not now.alerting
 
 
@@ -215,6 +215,26 @@ def test_a_band_as_of_now_without_a_crossover_still_tells_its_sure_sides(
     )  # fmt: skip
     unclear = CrossoverNow("k3", Verdict.UNCLEAR, None, None, None, 60.0, 7, expired=False, band=band)
     assert place(load, unclear, moved=moved)[0] is verdict
+
+
+@pytest.mark.parametrize(
+    ("load", "sure", "verdict", "words"),
+    [
+        (20.0, 40.0, LiveVerdict.BELOW, "faster up to 40.0, and within the noise from there to 64.0"),
+        (60.0, 40.0, LiveVerdict.INSIDE, "faster up to 40.0, and within the noise from there to 64.0"),
+        (60.0, 64.0, LiveVerdict.BELOW, "faster at every concurrency measured"),
+        (80.0, 40.0, LiveVerdict.UNKNOWN, "nothing measured beyond"),
+    ],
+)
+def test_above_its_last_sure_gain_an_arm_that_never_loses_is_a_tie_and_not_below(
+    load: float, sure: float, verdict: LiveVerdict, words: str
+) -> None:
+    low = 0.98 if sure < 64 else 1.01
+    band = (BandPoint(1, 1.5, 1.4, 1.6), BandPoint(32, 1.2, 1.1, 1.3), BandPoint(64, 1.03, low, 1.08))
+    faster = CrossoverNow("k3", Verdict.ALWAYS_FASTER, None, sure, None, 60.0, 7, expired=False, band=band)
+    where, why = place(load, faster)
+    assert where is verdict
+    assert words in why
 
 
 def test_other_arms_get_the_live_acceptance_of_their_own_positions() -> None:
