@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from monitor.values import AlertEvent
-from tests.support.alert_replay import LIKE_FIXTURE, LIKE_SWEEP, Look, by_phase, looks, readings_in
+from tests.support.alert_replay import LIKE_FIXTURE, LIKE_SWEEP, RULE, Look, by_phase, looks, readings_in
 
 MEASURED_BY_SWITCHING = 10_350 / 13_400
 """K=3 with poor acceptance over off, tok/s of 124 clients that wait for their answers, before and after the switch."""
@@ -43,7 +43,8 @@ def test_it_fires_once_and_within_a_minute_of_the_load() -> None:
     assert not events()[LOW]
     event = fired()
     assert event.kind == "firing"
-    assert 15 < event.at_s - LOAD_ROSE_S < 60
+    assert LOAD_ROSE_S < event.started_at_s <= event.at_s - RULE.for_s
+    assert event.at_s - LOAD_ROSE_S < 60
 
 
 def test_what_it_claims_holds_what_switching_measured() -> None:
@@ -84,9 +85,10 @@ def test_the_same_server_is_said_to_pay_while_its_load_is_small() -> None:
         assert speedup.ratio == pytest.approx(MEASURED_AT_16, rel=0.03)
 
 
-@pytest.mark.parametrize(("phase", "clients"), [(LOW, 16.0), (HIGH, 124.0)])
-def test_the_load_is_read_within_two_percent(phase: str, clients: float) -> None:
+@pytest.mark.parametrize(("phase", "clients", "within"), [(LOW, 16.0, 0.02), (HIGH, 124.0, 0.01)])
+def test_the_load_is_read_as_it_is(phase: str, clients: float, within: float) -> None:
+    """The gauges alone read 124 1.5% low."""
     read = [look.status.concurrency or 0.0 for look in seen() if look.phase == phase]
     steady = sorted(abs(one / clients - 1) for one in read if 0.95 * clients < one < 1.05 * clients)
     assert len(steady) > 4
-    assert steady[len(steady) // 2] < 0.02
+    assert steady[len(steady) // 2] < within

@@ -102,6 +102,19 @@ def test_that_of_a_poor_draft_does_too() -> None:
             assert said.ratio == pytest.approx(measured("poor", at), rel=0.10)
 
 
+def test_two_mixes_say_more_of_the_one_between_than_the_nearer_alone() -> None:
+    both, nearer = answer(MIX_SWEEP, LIKE_SWEEP).result.step_model, answer(MIX_SWEEP).result.step_model
+    assert both is not None
+    assert nearer is not None
+    assert len(both.mixes) == 2
+    alone = moved(looks(readings_in(MIX_FIXTURE), sweep=MIX_SWEEP), POOR)
+    for (at, now), (_, without) in zip(moved(seen(), POOR), alone, strict=True):
+        band, wide = said_at(now, at), said_at(without, at)
+        assert band.high / band.low < 0.95 * wide.high / wide.low
+        assert now.low is not None, "a gain is sure at small loads"
+        assert without.low is None
+
+
 def test_no_verdict_contradicts_the_sweep_of_that_mix() -> None:
     assert truth("k3").verdict is Verdict.ALWAYS_FASTER
     assert truth("poor").verdict is Verdict.CROSSES
