@@ -38,7 +38,7 @@ def test_no_cell_is_void_and_no_front_end_is_spoken_of(sweep: str) -> None:
 
 
 @pytest.mark.parametrize("sweep", LIKE)
-def test_a_step_time_model_is_fitted_to_the_gaps_between_outputs(sweep: str) -> None:
+def test_a_step_time_model_is_fitted_where_no_page_counts_steps(sweep: str) -> None:
     found = answer(sweep)
     assert all(cell.steps is None for cell in cells_of(sweep))
     assert found.step_model is not None
