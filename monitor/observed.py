@@ -25,9 +25,9 @@ from probes.values import EngineKind
 GAUGE_LOW = 0.20
 """How far below the truth a polled mean of running + waiting may read, where requests move in waves, ..."""
 WHOLE_LOW = 0.06
-"""... and the most that can be there where vLLM's page tells what its gauges miss. The load as read was up to 3.8% low
-on an H200 when steady, 6.9% when it moved (docs/metrics.md), and the most is above that. SGLang's gauges, which come
-with every tenth step, read lower even so."""
+"""... and the most that can be there where vLLM's page tells what its gauges miss. The load as read was up to 6.9% low
+on an H200 while a drafting arm was loaded (docs/metrics.md), and the most that can be there at most 4.7%. SGLang's
+gauges, which come with every tenth step, read lower even so."""
 MAX_LOAD_ERROR = 0.10
 """A mean load less sure than this (standard error over mean) belongs to no one point of a curve."""
 
