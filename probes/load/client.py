@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from probes.load.ready import ReadyRequests
+from probes.load.ready import ReadyRequest, ReadyRequests
 from probes.load.records import Ending, RequestRecord
 from probes.load.stream import Flight
 from probes.load.tally import Tally
@@ -21,7 +21,7 @@ BACKOFF_MAX_S = 2.0
 
 
 class Client:
-    """`await open()` ahead of time (optional), then `await run(delay_s)` until `stopping` is set or it is cancelled."""
+    """`await open()` ahead of time (optional), then `await run(first, delay_s)`: until `stopping`, or cancelled."""
 
     def __init__(
         self,
@@ -41,28 +41,28 @@ class Client:
         """Connect now. Raises ConnectFault."""
         self.wire = await self._connector.open()
 
-    async def run(self, delay_s: float) -> None:
-        """Launch requests one after the other, the first after `delay_s`."""
+    async def run(self, first: ReadyRequest, delay_s: float) -> None:
+        """Launch requests one after the other, `first` after `delay_s`."""
         pause_s = BACKOFF_FIRST_S
         if await self._stopped_within(delay_s):
             return
-        due_s = self._mono()
-        while not self._stopping.is_set():
-            record = await self._one(due_s)
+        due_s, request = self._mono(), first
+        while True:
+            record = await self._one(request, due_s)
             if record.ending is Ending.OK:
                 pause_s, due_s = BACKOFF_FIRST_S, record.end_s
-                continue
-            if await self._stopped_within(pause_s):
+            elif not await self._stopped_within(pause_s):
+                pause_s, due_s = min(2 * pause_s, BACKOFF_MAX_S), self._mono()
+            if self._stopping.is_set():
                 return
-            pause_s, due_s = min(2 * pause_s, BACKOFF_MAX_S), self._mono()
+            request = self._requests.take()
 
     def abort(self) -> None:
         """Close the connection now."""
         if self.wire is not None:
             self.wire.abort()
 
-    async def _one(self, due_s: float) -> RequestRecord:
-        request = self._requests.take()
+    async def _one(self, request: ReadyRequest, due_s: float) -> RequestRecord:
         flight = Flight(request.index, self.number, due_s, chat=request.chat)
         self._tally.launch(flight)
         try:

@@ -113,10 +113,14 @@ class ClosedLoop:
         await asyncio.gather(*(open_one(client) for client in self._clients))
 
     def start(self, spread_s: float, offset_s: float = 0.0) -> None:
-        """Start all clients, evenly spread over `spread_s` (about one request's time), so that no waves form."""
+        """Start all clients, evenly spread over `spread_s`.
+
+        Each gets its first request here: one that ends early must not take that of a client which has yet to start.
+        """
         step_s = spread_s / len(self._clients)
         self._tasks = [
-            asyncio.create_task(client.run(offset_s + place * step_s)) for place, client in enumerate(self._clients)
+            asyncio.create_task(client.run(self._requests.take(), offset_s + place * step_s))
+            for place, client in enumerate(self._clients)
         ]
         self._listen_for_silence()
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TypeVar
 
+from probes.load.first import first_answer
 from probes.load.prefix import BLOCK_TOKENS, SharedBlocks, shared_tokens
 from probes.load.shape import CHARS_PER_TOKEN, LengthShape, draw_lengths
 
@@ -70,12 +71,28 @@ def prompt_order(count: int, seed: int, rung: int, repeat: int) -> Iterator[int]
 
 
 def recipes(
+    materials: Sequence[Material],
+    form: Form,
+    max_tokens: int,
+    seed: int,
+    rung: int,
+    repeat: int,
+    *,
+    fitted: bool,
+    first: int = 0,
+) -> Iterator[Recipe]:
+    """Endless recipes in order. `fitted` says whether the texts may be lengthened and cut to the shape.
+
+    Where they may not (a user's own prompts), the shape sets the lengths of answers only. The `first` ones are each a
+    client's first, with an answer cut to its share; nothing else of them changes.
+    """
+    for number, recipe in enumerate(_whole(materials, form, max_tokens, seed, rung, repeat, fitted=fitted)):
+        yield replace(recipe, max_tokens=first_answer(recipe.max_tokens, number, first))
+
+
+def _whole(
     materials: Sequence[Material], form: Form, max_tokens: int, seed: int, rung: int, repeat: int, *, fitted: bool
 ) -> Iterator[Recipe]:
-    """Endless recipes in launch order. `fitted` says whether the texts may be lengthened and cut to the shape.
-
-    Where they may not (a user's own prompts), the shape sets the lengths of answers only.
-    """
     blocks = SharedBlocks(form.prefix_hit_target)
     lengths = draw_lengths(form.shape, seed, rung, repeat) if form.shape is not None else None
     order = prompt_order(len(materials), seed, rung, repeat)

@@ -20,7 +20,7 @@ class RequestRecord:
     """One request. Instants are seconds of `time.monotonic`; None where it never got that far."""
 
     index: int
-    """Position in the cell's launch order, from 0."""
+    """Position in the load's sequence of requests, from 0. As many as there are clients are each a client's first."""
     client: int
     launched_s: float
     """The request was due: the client's last answer had ended, its pause was over, its connection was open."""

@@ -97,9 +97,18 @@ class Series:
 
 
 class RequestSource:
-    """Hands out the requests of one cell in launch order."""
+    """Hands out the requests of one cell in order."""
 
-    def __init__(self, prompts: PromptSet, model: str, sampling: Sampling, series: Series, form: Form = PLAIN) -> None:
+    def __init__(
+        self,
+        prompts: PromptSet,
+        model: str,
+        sampling: Sampling,
+        series: Series,
+        form: Form = PLAIN,
+        first: int = 0,
+    ) -> None:
+        """`first`: so many requests, the first of each client, get their shares of an answer (`first.py`)."""
         self._prompts = prompts.prompts
         self._model = model
         self._sampling = sampling
@@ -113,6 +122,7 @@ class RequestSource:
             series.rung,
             series.repeat,
             fitted=bool(prompts.passages),
+            first=first,
         )
         self._shared_mark = salt(series.nonce, series.order, _OF_CELL)
         self._index = 0

@@ -70,6 +70,25 @@ async def test_a_capped_answer_is_known_as_such() -> None:
         assert {(r.output_tokens, r.finish_reason) for r in loop.records} == {(7, "length")}
 
 
+async def test_a_client_that_ends_early_leaves_the_others_their_first_requests() -> None:
+    """The load is cut to be even by the number of a client's first request."""
+    async with fake_engine(FakeEngine(output_tokens=1)) as engine:
+        loop = make_loop(engine, 4)
+        try:
+            await loop.warm()
+            loop.start(0.4)
+            await until(lambda: len({r.client for r in loop.records}) == 4)
+        finally:
+            await loop.aclose()
+        first: dict[int, int] = {}
+        for record in sorted(loop.records, key=lambda r: r.launched_s):
+            first.setdefault(record.client, record.index)
+        assert first == {0: 0, 1: 1, 2: 2, 3: 3}
+        assert min(r.launched_s for r in loop.records if r.index > 3) < max(
+            r.launched_s for r in loop.records if r.index == 3
+        ), "or nobody ended early"
+
+
 async def test_clients_never_wait_for_each_other() -> None:
     async with fake_engine() as engine:
         loop = make_loop(engine, 4)
