@@ -162,13 +162,16 @@ def _usage_scale(evidence: Evidence, whole: _Whole, client_tokens: int | None) -
     """Tokens that users got per token that the server counted, over the whole cell; 1 where the counter is exact.
 
     SGLang's decode counter leaves out each answer's first token and counts what speculation made past its end, so it
-    would flatter drafting arms by a percent or two. Usage is exact, and the mix of answers in the window is the cell's.
+    would flatter drafting arms by a percent or two. Usage is exact. What an answer's ends add is the same for short
+    ones, and the window's answers are the uncut ones.
     """
     if not evidence.is_sglang or not evidence.is_clean(whole.foreign):
         return 1.0
     if not client_tokens or not whole.server_tokens:
         return 1.0
-    return client_tokens / whole.server_tokens
+    ends = (whole.server_tokens - client_tokens) / len(evidence.records)
+    length = mean([r.output_tokens for r in evidence.uncut if r.output_tokens is not None])
+    return 1.0 if length is None or length + ends <= 0 else length / (length + ends)
 
 
 def _client_tokens(records: tuple[RequestRecord, ...]) -> int | None:
@@ -180,7 +183,8 @@ def _client_tokens(records: tuple[RequestRecord, ...]) -> int | None:
 def _numbers(evidence: Evidence) -> Cell:
     window, records, engines = evidence.window, evidence.records, evidence.engine_count
     answered = [r for r in records if r.ending is Ending.OK]
-    ended = ended_in(records, window) if window else []
+    uncut = [r for r in evidence.uncut if r.ending is Ending.OK]
+    ended = ended_in(uncut, window) if window else []
     client_tokens = _client_tokens(records)
     whole = _whole(evidence, client_tokens)
     server_tok_s = _server_tok_s(evidence, window)
@@ -201,12 +205,12 @@ def _numbers(evidence: Evidence) -> Cell:
         client_tok_s=client_tok_s,
         requests=len(answered),
         errors=sum(r.ending is Ending.ERROR for r in records),
-        capped_share=mean([float(r.finish_reason == "length") for r in answered]),
+        capped_share=mean([float(r.finish_reason == "length") for r in uncut]),
         ttft=latency([ttft_s(r) for r in ended]),
         tpot=latency([tpot_s(r) for r in ended]),
         e2e=latency([e2e_s(r) for r in ended]),
         prompt_tokens_mean=mean([r.prompt_tokens for r in answered if r.prompt_tokens is not None]),
-        output_tokens_mean=mean([r.output_tokens for r in answered if r.output_tokens is not None]),
+        output_tokens_mean=mean([r.output_tokens for r in uncut if r.output_tokens is not None]),
         running_mean=_gauge_mean(evidence.samples, engines, "running"),
         waiting_mean=_gauge_mean(evidence.samples, engines, "waiting"),
         kv_usage_max=max((kv for r in evidence.samples if (kv := kv_max(r)) is not None), default=None),

@@ -32,8 +32,10 @@ POLL_JITTER = 0.2
 """Polls at even intervals would lock to answers of one length and see the same moment of each."""
 IDENTIFY_S = 4.0
 TICK_S = 0.02
-SPREAD_GUESS_S = 0.5
-"""Starts are spread over this where no request of the arm has been timed yet."""
+START_GAP_S = 0.005
+START_SPREAD_MAX_S = 0.5
+"""Clients start a little apart, so that a front end does not get all of them at one instant. What keeps requests apart
+afterwards are the lengths of first answers, so that no guess of a request's time is needed."""
 RAMP_MIN_S = 3.0
 RAMP_MAX_S = 120.0
 DRAIN_MIN_S = 10.0
@@ -53,8 +55,6 @@ class CellJob:
     nonce: str
     """The sweep's own; keeps salts and request ids unique."""
     max_foreign: float
-    request_s: float | None
-    """Time of one request at about this load, where it is known."""
     seen: Seen | None = None
     """What the arm showed before the sweep's first load; None asks the server nothing after the cell."""
     history: tuple[CurvePoint, ...] = ()
@@ -87,11 +87,16 @@ def poll_intervals_s(job: CellJob) -> Iterator[float]:
         yield every_s * draw.uniform(1 - POLL_JITTER, 1 + POLL_JITTER)
 
 
+def start_spread_s(clients: int) -> float:
+    """From the first client's start to the last one's."""
+    return min(START_SPREAD_MAX_S, START_GAP_S * clients)
+
+
 def requests_of(job: CellJob) -> partial[RequestSource]:
-    """Makes the sequence of a cell's requests, each time from its beginning."""
+    """Makes the sequence of a cell's requests, each time from its beginning; clients' first answers are cut."""
     slot, load = job.slot, job.load
     series = Series(job.nonce, load.seed, slot.rung, slot.repeat, slot.order)
-    return partial(RequestSource, job.prompts, job.model, load.sampling, series, load.form)
+    return partial(RequestSource, job.prompts, job.model, load.sampling, series, load.form, slot.rung)
 
 
 def make_loop(job: CellJob) -> Load:
@@ -130,6 +135,7 @@ async def measure_cell(job: CellJob, scraper: Reads) -> Cell:
             health=taken.health,
             cut_off=taken.cut_off,
             load=job.load,
+            first=job.slot.rung,
             history=job.history,
             seen=job.seen,
             identity=identity,
@@ -169,26 +175,19 @@ async def _poll_until(watch: GaugeWatch, end_s: float, intervals_s: Iterator[flo
 
 
 async def _ramp(job: CellJob, loop: Load, watch: GaugeWatch) -> None:
-    """Start the clients spread over one request's time, then wait until all have been in flight for about another.
+    """Start the clients and wait until every first answer has ended: one request's time, for the last one is whole.
 
     Bounded, so that a server that holds requests back still gets its window (and the cell its reasons).
     """
-    clients, request_s = job.slot.rung, job.request_s
+    clients = job.slot.rung
     bound_s = min(RAMP_MAX_S, max(RAMP_MIN_S, 2 * job.cell_s))
-    spread_s = min(SPREAD_GUESS_S if request_s is None else request_s, bound_s / 3)
     started_s = time.monotonic()
-    full_s: float | None = None
     next_look_s = started_s
     every_s = poll_interval_s(job.cell_s)
-    loop.start(spread_s)
+    loop.start(start_spread_s(clients))
     while (now_s := time.monotonic()) < started_s + bound_s:
-        if full_s is None and loop.max_in_flight >= clients:
-            full_s = now_s
-        if full_s is not None:
-            turned_over = len(loop.records) >= clients
-            waited = request_s is not None and now_s - full_s >= request_s
-            if turned_over or waited:
-                return
+        if sum(record.index < clients for record in loop.records) >= clients:
+            return
         if now_s >= next_look_s:
             next_look_s = now_s + every_s
             await watch.look()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from probes.answer_values import CurvePoint
+from probes.load.first import is_cut
 from probes.load.health import ClientHealth
 from probes.load.records import Ending, RequestRecord
 from probes.sweep.plan import ArmPlan, CellSlot, LoadSpec
@@ -37,6 +38,8 @@ class Evidence:
     """Requests that the drain did not wait for."""
     load: LoadSpec = field(default_factory=LoadSpec)
     """What the clients were told to send."""
+    first: int = 0
+    """How many requests were the first of a client; all but one of their answers were cut."""
     history: tuple[CurvePoint, ...] = ()
     """Earlier points of this arm on the same servers, in tok/s of one engine, where it is the baseline."""
     seen: Seen | None = None
@@ -62,6 +65,11 @@ class Evidence:
         """All good readings in time order."""
         outer = (self.before, *self.samples, self.after)
         return tuple(reading for reading in outer if reading is not None)
+
+    @property
+    def uncut(self) -> tuple[RequestRecord, ...]:
+        """Records but those whose answers we cut: what tells how long requests are and take."""
+        return tuple(record for record in self.records if not is_cut(record.index, self.first))
 
     @property
     def engine_count(self) -> int | None:

@@ -53,7 +53,7 @@ def _hidden_share(evidence: Evidence) -> float:
     until its first token. Matters for long prompts with short answers."""
     timed = [
         (r.first_s - r.sent_s, r.end_s - r.sent_s)
-        for r in evidence.records
+        for r in evidence.uncut
         if r.ending is Ending.OK and r.sent_s is not None and r.first_s is not None
     ]
     whole_s = sum(whole for _, whole in timed)

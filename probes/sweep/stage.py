@@ -15,7 +15,7 @@ from probes.load.prompts import PromptSet
 from probes.load.records import Ending
 from probes.load.vocabulary import chars_per_token
 from probes.scrape.scrape import Scraper
-from probes.sweep.cell import SPREAD_GUESS_S, CellJob, make_loop, measure_cell, requests_of
+from probes.sweep.cell import CellJob, make_loop, measure_cell, requests_of, start_spread_s
 from probes.sweep.outcome import BringUp
 from probes.sweep.plan import ArmPlan, CellSlot, SweepPlan, warmup_rung
 from probes.sweep.preflight import ArmMismatch, Preflight, look_up, preflight
@@ -44,7 +44,6 @@ class Stage:
         self._scrapers: dict[str, Scraper] = {}
         self._loaded: str | None = None
         self._foreign = 0.0
-        self._warm_request_s: dict[str, float] = {}
         self._tokens = 0
         self.arms = {arm.name: arm for arm in plan.arms}
         self.seen: Preflight | None = None
@@ -77,18 +76,18 @@ class Stage:
 
     async def warm(self, arm: ArmPlan) -> None:
         """Load that is thrown away; it also shows at once where an arm refuses requests. Raises ArmMismatch."""
-        job = self._job(CellSlot(arm.name, warmup_rung(self._plan), 0, WARMUP_ORDER), None)
+        job = self._job(CellSlot(arm.name, warmup_rung(self._plan), 0, WARMUP_ORDER))
         loop = make_loop(job)
         watch = GaugeWatch(self._scrapers[arm.name], loop, arm.name, self._plan.max_foreign, before=None)
         end_s = time.monotonic() + self._plan.warmup_s
         self._loaded = arm.name
         try:
             await loop.warm()
-            loop.start(SPREAD_GUESS_S)
+            loop.start(start_spread_s(job.slot.rung))
             while (left_s := end_s - time.monotonic()) > 0:
                 await asyncio.sleep(min(left_s, WARMUP_POLL_S))
                 await watch.look()
-            times = sorted(r.end_s - r.launched_s for r in loop.records if r.ending is Ending.OK)
+            answered = any(record.ending is Ending.OK for record in loop.records)
             errors = [record.error for record in loop.records if record.ending is Ending.ERROR]
         finally:
             await loop.aclose()
@@ -99,17 +98,14 @@ class Stage:
             # Learnt once, so that every arm is sent the same.
             learnt = chars_per_token(requests_of(job)(), loop.records)
             self._load = replace(self._load, chars_per_token=learnt)
-        if times:
-            self._warm_request_s[arm.name] = times[len(times) // 2]
-        if errors and not times:
+        if errors and not answered:
             raise ArmMismatch(f"arm {arm.name} at {shown_url(arm.target.url)} answers no request: {errors[-1]}")
         self._loaded = None
 
-    async def measure(self, slot: CellSlot, request_s: float | None) -> Cell:
-        """One cell, whose requests take about `request_s` where that is known. Raises ForeignTraffic."""
+    async def measure(self, slot: CellSlot) -> Cell:
+        """One cell. Raises ForeignTraffic."""
         self._loaded = slot.arm
-        request_s = self._warm_request_s.get(slot.arm) if request_s is None else request_s
-        cell = await measure_cell(self._job(slot, request_s), self._scrapers[slot.arm])
+        cell = await measure_cell(self._job(slot), self._scrapers[slot.arm])
         self._loaded = None
         return cell
 
@@ -135,7 +131,7 @@ class Stage:
         for scraper in self._scrapers.values():
             await scraper.aclose()
 
-    def _job(self, slot: CellSlot, request_s: float | None) -> CellJob:
+    def _job(self, slot: CellSlot) -> CellJob:
         assert self.seen is not None
         self._jobs += 1
         return CellJob(
@@ -148,7 +144,6 @@ class Stage:
             # A cell that is measured again must not find its own prefixes in the cache.
             nonce=f"{self._nonce}{self._jobs:x}",
             max_foreign=self._plan.max_foreign,
-            request_s=request_s,
             seen=self.seen.of(slot.arm),
             history=self._plan.history if slot.arm == self._plan.baseline else (),
             workers=self._plan.workers,
