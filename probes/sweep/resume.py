@@ -25,12 +25,16 @@ LASTING = frozenset(
 """Void reasons that the same plan would meet again; every other one had to do with the moment."""
 
 
+START = "first answers cut"
+"""How a cell's clients begin; cells that began otherwise may differ by some percent."""
+
+
 def signature(plan: SweepPlan) -> str:
     """Equal for two plans whose cells may stand in one answer: 16 hex digits.
 
-    Covers the arms, the baseline, the ladder, repeats, the window and the load. Lengths that follow live traffic are
-    held still by whoever makes the plan, for as long as they are about right; the prefix-hit target that follows it is
-    taken to a tenth. Budgets, limits and workers do not matter.
+    Covers the arms, the baseline, the ladder, repeats, the window, the load and its start. Lengths that follow live
+    traffic are held still by whoever makes the plan, for as long as they are about right; the prefix-hit target that
+    follows it is taken to a tenth. Budgets, limits and workers do not matter.
     """
     load = plan.load
     told = {
@@ -46,6 +50,7 @@ def signature(plan: SweepPlan) -> str:
         "load": [load.prompts, load.max_tokens, load.temperature, load.top_p, load.seed, load.prompts_sha256],
         "shape": None if load.shape is None else [load.shape.prompt_tokens, load.shape.output_tokens],
         "prefix": round(load.prefix_hit_target, 1),
+        "start": START,
     }
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 

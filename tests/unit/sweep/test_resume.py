@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from probes.load.shape import LengthShape
+from probes.sweep import resume
 from probes.sweep.plan import LoadSpec, SweepPlan, cell_order
 from probes.sweep.resume import signature, usable
 from probes.values import Cell, Reason
@@ -42,6 +43,12 @@ def test_another_plan_has_another_signature(changes: dict[str, Any]) -> None:
 )
 def test_budgets_and_limits_do_not_matter_to_what_was_measured(changes: dict[str, Any]) -> None:
     assert signature(plan(**changes)) == signature(plan())
+
+
+def test_cells_whose_clients_began_otherwise_are_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signature(plan())
+    monkeypatch.setattr(resume, "START", "spread over a guess")
+    assert signature(plan()) != before
 
 
 def test_live_prefix_hits_that_move_a_little_do_not_end_a_sweep_and_other_lengths_do() -> None:
