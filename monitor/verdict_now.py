@@ -47,7 +47,7 @@ def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -
                 LiveVerdict.UNKNOWN,
                 f"{crossover.for_arm} {was} faster everywhere up to {end}, nothing measured beyond",
             )
-        return _against_gain(concurrency, crossover, top, was)
+        return LiveVerdict.BELOW, _against_gain(concurrency, crossover, top, was)
     if crossover.verdict is Verdict.NEVER_FASTER:
         if concurrency > 0:
             return LiveVerdict.ABOVE, f"{crossover.for_arm} {was} not faster at any concurrency measured"
@@ -65,15 +65,15 @@ def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -
     return LiveVerdict.INSIDE, _inside(speedup_against(concurrency, crossover), crossover.for_arm)
 
 
-def _against_gain(concurrency: float, crossover: CrossoverNow, top: float, was: str) -> tuple[LiveVerdict, str]:
-    """Where a load sits that an arm without a crossover was measured at: above its last sure gain it is a tie."""
+def _against_gain(concurrency: float, crossover: CrossoverNow, top: float, was: str) -> str:
+    """What was measured at a load where no arm lost: above the last sure gain a tie."""
     arm, sure = crossover.for_arm, crossover.low
     if sure is None or sure >= 0.999 * top:
-        return LiveVerdict.BELOW, f"{arm} {was} faster at every concurrency measured"
-    edges = f"{arm} {was} faster up to {number(sure)}, and within the noise from there to {number(top)}, the highest"
+        return f"{arm} {was} faster at every concurrency measured"
     here = speedup_against(concurrency, crossover)
-    tie = concurrency > sure and here is not None and here.low <= 1
-    return (LiveVerdict.INSIDE if tie else LiveVerdict.BELOW), f"{edges} measured"
+    if concurrency > sure and here is not None and here.low <= 1:
+        return f"{arm} {was} faster up to {number(sure)}, and at this load the difference is inside the noise"
+    return f"{arm} {was} faster at this load, and not slower at any up to {number(top)}, the highest measured"
 
 
 def _no_answer(crossover: CrossoverNow, *, moved: bool) -> str:

@@ -114,8 +114,11 @@ def _found(found: CrossoverNow, axis: Axis) -> str:
         unit = "clients" if axis is Axis.CLIENTS else "concurrent requests per engine"
         return f"{found.for_arm} pays below {where} {unit} and costs above"
     top = number(found.band[-1].concurrency) if found.band else "any load measured"
+    pays = f"{found.for_arm} pays at every load measured, up to {top}"
+    if found.low is not None and found.band and found.low < 0.999 * found.band[-1].concurrency:
+        pays = f"{found.for_arm} pays up to {number(found.low)}; from there to {top}, the highest, it ties"
     return {
-        Verdict.ALWAYS_FASTER: f"{found.for_arm} pays at every load measured, up to {top}",
+        Verdict.ALWAYS_FASTER: pays,
         Verdict.NEVER_FASTER: f"{found.for_arm} pays at no load measured, up to {top}",
     }.get(found.verdict, f"{found.for_arm}: {found.verdict.value}")
 

@@ -32,10 +32,11 @@ POLL_JITTER = 0.2
 """Polls at even intervals would lock to answers of one length and see the same moment of each."""
 IDENTIFY_S = 4.0
 TICK_S = 0.02
-START_GAP_S = 0.005
-START_SPREAD_MAX_S = 0.5
-"""Clients start a little apart, so that a front end does not get all of them at one instant. What keeps requests apart
-afterwards are the lengths of first answers, so that no guess of a request's time is needed."""
+SPREAD_GUESS_S = 0.5
+"""Starts are spread over this where no request of the arm has been timed yet."""
+RAMP_REQUESTS = 2.0
+"""Request times, as known before, from the last start to the window at most: one answer that goes on and on among many
+that end early must not hold the window up."""
 RAMP_MIN_S = 3.0
 RAMP_MAX_S = 120.0
 DRAIN_MIN_S = 10.0
@@ -55,6 +56,8 @@ class CellJob:
     nonce: str
     """The sweep's own; keeps salts and request ids unique."""
     max_foreign: float
+    request_s: float | None
+    """Time of one request at about this load, where it is known."""
     seen: Seen | None = None
     """What the arm showed before the sweep's first load; None asks the server nothing after the cell."""
     history: tuple[CurvePoint, ...] = ()
@@ -87,9 +90,18 @@ def poll_intervals_s(job: CellJob) -> Iterator[float]:
         yield every_s * draw.uniform(1 - POLL_JITTER, 1 + POLL_JITTER)
 
 
-def start_spread_s(clients: int) -> float:
-    """From the first client's start to the last one's."""
-    return min(START_SPREAD_MAX_S, START_GAP_S * clients)
+def ramp_bound_s(cell_s: float) -> float:
+    """A ramp never lasts longer."""
+    return min(RAMP_MAX_S, max(RAMP_MIN_S, 2 * cell_s))
+
+
+def start_spread_s(job: CellJob) -> float:
+    """From the first client's start to the last one's: about one request's time, so that prompts do not come at once.
+
+    It may be far off: a request of the rung below takes half as long where the server is full. What keeps requests
+    apart whatever it is are the lengths of first answers.
+    """
+    return min(SPREAD_GUESS_S if job.request_s is None else job.request_s, ramp_bound_s(job.cell_s) / 3)
 
 
 def requests_of(job: CellJob) -> partial[RequestSource]:
@@ -175,18 +187,22 @@ async def _poll_until(watch: GaugeWatch, end_s: float, intervals_s: Iterator[flo
 
 
 async def _ramp(job: CellJob, loop: Load, watch: GaugeWatch) -> None:
-    """Start the clients and wait until every first answer has ended: one request's time, for the last one is whole.
+    """Start the clients and wait until every first answer has ended: about one request's time more.
 
     Bounded, so that a server that holds requests back still gets its window (and the cell its reasons).
     """
-    clients = job.slot.rung
-    bound_s = min(RAMP_MAX_S, max(RAMP_MIN_S, 2 * job.cell_s))
+    clients, request_s = job.slot.rung, job.request_s
     started_s = time.monotonic()
+    end_s = started_s + ramp_bound_s(job.cell_s)
+    full_s: float | None = None
     next_look_s = started_s
     every_s = poll_interval_s(job.cell_s)
-    loop.start(start_spread_s(clients))
-    while (now_s := time.monotonic()) < started_s + bound_s:
-        if sum(record.index < clients for record in loop.records) >= clients:
+    loop.start(start_spread_s(job))
+    while (now_s := time.monotonic()) < end_s:
+        if full_s is None and loop.max_in_flight >= clients:
+            full_s = now_s
+        waited = full_s is not None and request_s is not None and now_s - full_s >= RAMP_REQUESTS * request_s
+        if waited or sum(record.index < clients for record in loop.records) >= clients:
             return
         if now_s >= next_look_s:
             next_look_s = now_s + every_s

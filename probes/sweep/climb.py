@@ -105,6 +105,12 @@ class Climb:
         per_start_s = sum(self._start_seconds) / len(self._start_seconds) if self._start_seconds else 0.0
         return len(slots) * sum(recent) / len(recent) + starts * per_start_s
 
+    def request_s(self, arm: str, rung: int) -> float | None:
+        """Median time of a request in the arm's newest cell on this rung, else in its newest that has one."""
+        timed = [c for c in self.cells if c.arm == arm and c.e2e.p50_ms is not None]
+        best = max(enumerate(timed), key=lambda one: (one[1].rung == rung, one[0]), default=None)
+        return None if best is None or best[1].e2e.p50_ms is None else best[1].e2e.p50_ms / 1e3
+
     def hopeless(self) -> str | None:
         """Why going on cannot help: an arm that does not draft, answers nothing or hides its page, cell after cell."""
         for arm in self._plan.arms:

@@ -132,7 +132,7 @@ def contradicted(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
 def too_few(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     """Too little came out to be a rate."""
     if not any(record.ending is Ending.OK for record in evidence.uncut):
-        yield Reason("too_few_requests", "no request finished during the cell; max_tokens may be too high for cell_s")
+        yield Reason("too_few_requests", "no whole answer ended during the cell; max_tokens may be too high for cell_s")
     if cell.window_s is None or cell.output_tok_s is None:
         return
     streams = max(1.0, (cell.concurrency or 0.0) * (cell.engine_count or 1))

@@ -204,7 +204,8 @@ class _Sweep:
         began_s = time.monotonic()
         spent = tokens_upper(self._plan, self._climb.cells, slot)
         try:
-            cell = await self._guarded(self._stage.measure(slot))
+            request_s = self._climb.request_s(slot.arm, slot.rung)
+            cell = await self._guarded(self._stage.measure(slot, request_s))
             spent = cell_tokens(self._plan, cell)
         finally:
             # Nobody counted what a cell that broke off made, so it counts for the most it can have been.

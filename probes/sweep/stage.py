@@ -44,6 +44,7 @@ class Stage:
         self._scrapers: dict[str, Scraper] = {}
         self._loaded: str | None = None
         self._foreign = 0.0
+        self._warm_request_s: dict[str, float] = {}
         self._tokens = 0
         self.arms = {arm.name: arm for arm in plan.arms}
         self.seen: Preflight | None = None
@@ -76,18 +77,18 @@ class Stage:
 
     async def warm(self, arm: ArmPlan) -> None:
         """Load that is thrown away; it also shows at once where an arm refuses requests. Raises ArmMismatch."""
-        job = self._job(CellSlot(arm.name, warmup_rung(self._plan), 0, WARMUP_ORDER))
+        job = self._job(CellSlot(arm.name, warmup_rung(self._plan), 0, WARMUP_ORDER), None)
         loop = make_loop(job)
         watch = GaugeWatch(self._scrapers[arm.name], loop, arm.name, self._plan.max_foreign, before=None)
         end_s = time.monotonic() + self._plan.warmup_s
         self._loaded = arm.name
         try:
             await loop.warm()
-            loop.start(start_spread_s(job.slot.rung))
+            loop.start(start_spread_s(job))
             while (left_s := end_s - time.monotonic()) > 0:
                 await asyncio.sleep(min(left_s, WARMUP_POLL_S))
                 await watch.look()
-            answered = any(record.ending is Ending.OK for record in loop.records)
+            times = sorted(r.end_s - r.launched_s for r in loop.records if r.ending is Ending.OK)
             errors = [record.error for record in loop.records if record.ending is Ending.ERROR]
         finally:
             await loop.aclose()
@@ -98,14 +99,17 @@ class Stage:
             # Learnt once, so that every arm is sent the same.
             learnt = chars_per_token(requests_of(job)(), loop.records)
             self._load = replace(self._load, chars_per_token=learnt)
-        if errors and not answered:
+        if times:
+            self._warm_request_s[arm.name] = times[len(times) // 2]
+        if errors and not times:
             raise ArmMismatch(f"arm {arm.name} at {shown_url(arm.target.url)} answers no request: {errors[-1]}")
         self._loaded = None
 
-    async def measure(self, slot: CellSlot) -> Cell:
-        """One cell. Raises ForeignTraffic."""
+    async def measure(self, slot: CellSlot, request_s: float | None) -> Cell:
+        """One cell, whose requests take about `request_s` where that is known. Raises ForeignTraffic."""
         self._loaded = slot.arm
-        cell = await measure_cell(self._job(slot), self._scrapers[slot.arm])
+        request_s = self._warm_request_s.get(slot.arm) if request_s is None else request_s
+        cell = await measure_cell(self._job(slot, request_s), self._scrapers[slot.arm])
         self._loaded = None
         return cell
 
@@ -131,7 +135,7 @@ class Stage:
         for scraper in self._scrapers.values():
             await scraper.aclose()
 
-    def _job(self, slot: CellSlot) -> CellJob:
+    def _job(self, slot: CellSlot, request_s: float | None) -> CellJob:
         assert self.seen is not None
         self._jobs += 1
         return CellJob(
@@ -144,6 +148,7 @@ class Stage:
             # A cell that is measured again must not find its own prefixes in the cache.
             nonce=f"{self._nonce}{self._jobs:x}",
             max_foreign=self._plan.max_foreign,
+            request_s=request_s,
             seen=self.seen.of(slot.arm),
             history=self._plan.history if slot.arm == self._plan.baseline else (),
             workers=self._plan.workers,

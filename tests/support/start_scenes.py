@@ -17,10 +17,15 @@ class Scene:
     clients: int
     cell_s: float
     time_scale: float = 1.0
+    request_s: float | None = None
+    """What the cell is told of a request's time; they take 2.5 s with 32 clients."""
 
 
 SCENES = {
-    "16 clients": Scene(16, 10.0),
-    "32 clients": Scene(32, 15.0),
+    "16 clients, no time known": Scene(16, 10.0),
+    "32 clients, no time known": Scene(32, 15.0),
+    "32 clients, a right time": Scene(32, 15.0, request_s=2.5),
+    "32 clients, half of it": Scene(32, 15.0, request_s=1.25),
+    "32 clients, an eighth of it": Scene(32, 15.0, request_s=0.31),
     "a ramp too short for one answer": Scene(24, 3.0, time_scale=2.6),
 }

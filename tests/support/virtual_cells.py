@@ -71,6 +71,7 @@ def _job(scene: Scene, target: Target, seen: Seen) -> CellJob:
         prompts=PROMPTS,
         nonce="n0nce",
         max_foreign=scene.max_foreign,
+        request_s=0.5,
         seen=seen,
         history=history,
     )

@@ -77,6 +77,7 @@ async def _measure(scene: Scene, target: Target) -> Cell:
         prompts=PROMPTS,
         nonce="n0nce",
         max_foreign=1.0,
+        request_s=scene.request_s,
     )
     try:
         return await cells.measure_cell(job, scraper)

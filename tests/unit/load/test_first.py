@@ -52,7 +52,8 @@ def test_every_answer_has_at_least_one_token_and_none_more_than_its_own_most(max
     lengths = [first_answer(max_tokens, number, clients) for number in range(2 * clients)]
     assert min(lengths) >= 1
     assert lengths[clients - 1 :] == [max_tokens] * (clients + 1)
-    assert all(length == max_tokens or is_cut(number, clients) for number, length in enumerate(lengths))
+    assert [is_cut(number, clients) for number in range(clients)] == [True] * (clients - 1) + [False]
+    assert not any(is_cut(number, clients) for number in range(clients, 2 * clients))
 
 
 def test_a_single_client_begins_with_a_whole_answer() -> None:

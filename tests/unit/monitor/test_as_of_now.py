@@ -88,8 +88,9 @@ def test_poorer_acceptance_moves_the_crossover_below_the_load_and_alerts() -> No
 def test_richer_acceptance_takes_an_alert_away_that_the_sweep_alone_would_raise() -> None:
     swept, now = status(live_minute(230.0)), status(live_minute(230.0, accepted=RICH))
     assert swept.alerting
-    assert now.verdict is LiveVerdict.INSIDE, "beyond the last load where the gain is sure"
+    assert now.verdict is LiveVerdict.BELOW
     assert not now.alerting
+    assert "and at this load the difference is inside the noise" in now.verdict_reason
 
 
 def test_the_moved_band_is_wider_than_the_measured_one() -> None:
@@ -220,13 +221,13 @@ def test_a_band_as_of_now_without_a_crossover_still_tells_its_sure_sides(
 @pytest.mark.parametrize(
     ("load", "sure", "verdict", "words"),
     [
-        (20.0, 40.0, LiveVerdict.BELOW, "faster up to 40.0, and within the noise from there to 64.0"),
-        (60.0, 40.0, LiveVerdict.INSIDE, "faster up to 40.0, and within the noise from there to 64.0"),
+        (20.0, 40.0, LiveVerdict.BELOW, "faster at this load, and not slower at any up to 64.0, the highest measured"),
+        (60.0, 40.0, LiveVerdict.BELOW, "faster up to 40.0, and at this load the difference is inside the noise"),
         (60.0, 64.0, LiveVerdict.BELOW, "faster at every concurrency measured"),
         (80.0, 40.0, LiveVerdict.UNKNOWN, "nothing measured beyond"),
     ],
 )
-def test_above_its_last_sure_gain_an_arm_that_never_loses_is_a_tie_and_not_below(
+def test_above_its_last_sure_gain_an_arm_that_never_loses_is_said_to_tie(
     load: float, sure: float, verdict: LiveVerdict, words: str
 ) -> None:
     low = 0.98 if sure < 64 else 1.01

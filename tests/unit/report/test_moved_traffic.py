@@ -182,6 +182,20 @@ def test_requests_that_no_sweep_speaks_for_are_the_headline(fallen: Path) -> Non
     )
 
 
+def test_an_arm_whose_gain_ends_in_the_noise_is_not_said_to_pay_at_every_load(fallen: Path) -> None:
+    loaded, now_s = load_config(fallen / "config.toml"), time.time()
+    with open_store(loaded.store_path, readonly=True) as store:
+        (report,) = endpoint_reports(loaded.config, store, ["chat"], now_s - DAY_S, now_s)
+    now = report.status.as_of_now
+    assert now is not None
+    top = now.band[-1].concurrency
+    ties = replace(now, verdict=Verdict.ALWAYS_FASTER, value=None, low=100.0, high=None)
+    said = headline(replace(report, status=replace(report.status, as_of_now=ties)))
+    assert said.startswith(f"As of now k3 pays up to 100; from there to {top:.0f}, the highest, it ties")
+    sure = replace(ties, low=top)
+    assert "pays at every load" in headline(replace(report, status=replace(report.status, as_of_now=sure)))
+
+
 def test_prompts_that_grew_are_a_stretch_of_their_own(tmp_path: Path) -> None:
     (endpoint,) = json.loads(run(made(tmp_path, fell_s=-1.0, length_s=1200.0, grew_s=245.0), "--json").stdout)[
         "endpoints"

@@ -33,6 +33,7 @@ def cell_job(name: str, the_arm: ArmPlan, clients: int, max_foreign: float, cell
         prompts=PROMPTS,
         nonce="n0nce",
         max_foreign=max_foreign,
+        request_s=None,
     )
 
 

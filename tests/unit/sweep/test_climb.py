@@ -133,6 +133,17 @@ def test_a_verdict_needs_valid_cells_of_baseline_and_another_arm() -> None:
     assert climb.no_answer() is None
 
 
+def test_the_request_time_is_the_arms_own_newest_on_that_rung() -> None:
+    climb = Climb(plan())
+    assert climb.request_s("off", 1) is None
+    play(climb, e2e=Latency(800.0, 900.0))
+    play(climb, e2e=Latency(400.0, 900.0))
+    assert (climb.request_s("off", 1), climb.request_s("k3", 1)) == (0.8, 0.4)
+    for e2e_ms in (400.0, 800.0, 1600.0):
+        play(climb, e2e=Latency(e2e_ms, 2000.0))
+    assert (climb.request_s("off", 1), climb.request_s("off", 2), climb.request_s("off", 4)) == (0.8, 1.6, 1.6)
+
+
 @pytest.mark.parametrize(
     ("changes", "limit"),
     [
