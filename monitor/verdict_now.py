@@ -71,9 +71,11 @@ def _against_gain(concurrency: float, crossover: CrossoverNow, top: float, was: 
     if sure is None or sure >= 0.999 * top:
         return f"{arm} {was} faster at every concurrency measured"
     here = speedup_against(concurrency, crossover)
-    if concurrency > sure and here is not None and here.low <= 1:
+    if here is None:
+        return f"{arm} {was} faster up to {number(sure)}, and nothing was measured at this load"
+    if concurrency > sure and here.low <= 1:
         return f"{arm} {was} faster up to {number(sure)}, and at this load the difference is inside the noise"
-    return f"{arm} {was} faster at this load, and not slower at any up to {number(top)}, the highest measured"
+    return f"{arm} {was} faster at this load, and no loss is sure up to {number(top)}, the highest measured"
 
 
 def _no_answer(crossover: CrossoverNow, *, moved: bool) -> str:

@@ -116,7 +116,8 @@ def _found(found: CrossoverNow, axis: Axis) -> str:
     top = number(found.band[-1].concurrency) if found.band else "any load measured"
     pays = f"{found.for_arm} pays at every load measured, up to {top}"
     if found.low is not None and found.band and found.low < 0.999 * found.band[-1].concurrency:
-        pays = f"{found.for_arm} pays up to {number(found.low)}; from there to {top}, the highest, it ties"
+        noise = f"from there to {top}, the highest measured, the difference is inside the noise"
+        pays = f"{found.for_arm} pays up to {number(found.low)}; {noise}"
     return {
         Verdict.ALWAYS_FASTER: pays,
         Verdict.NEVER_FASTER: f"{found.for_arm} pays at no load measured, up to {top}",

@@ -98,22 +98,22 @@ def ramp_bound_s(cell_s: float) -> float:
 def start_spread_s(job: CellJob) -> float:
     """From the first client's start to the last one's: about one request's time, so that prompts do not come at once.
 
-    It may be far off: a request of the rung below takes half as long where the server is full. What keeps requests
-    apart whatever it is are the lengths of first answers.
+    Too long a time costs that time and nothing else; too short a one leaves a backlog of prompts in the first tokens
+    that count. What keeps requests apart whatever it is are the lengths of first answers.
     """
     return min(SPREAD_GUESS_S if job.request_s is None else job.request_s, ramp_bound_s(job.cell_s) / 3)
 
 
-def requests_of(job: CellJob) -> partial[RequestSource]:
-    """Makes the sequence of a cell's requests, each time from its beginning; clients' first answers are cut."""
+def requests_of(job: CellJob, *, cut: bool = True) -> partial[RequestSource]:
+    """Makes the sequence of a cell's requests, each time from its beginning; `cut`: clients' first answers are."""
     slot, load = job.slot, job.load
     series = Series(job.nonce, load.seed, slot.rung, slot.repeat, slot.order)
-    return partial(RequestSource, job.prompts, job.model, load.sampling, series, load.form, slot.rung)
+    return partial(RequestSource, job.prompts, job.model, load.sampling, series, load.form, slot.rung if cut else 0)
 
 
-def make_loop(job: CellJob) -> Load:
+def make_loop(job: CellJob, *, cut: bool = True) -> Load:
     """The clients of one cell, not started."""
-    return make_load(job.arm.target, requests_of(job), job.slot.rung, job.workers)
+    return make_load(job.arm.target, requests_of(job, cut=cut), job.slot.rung, job.workers)
 
 
 async def measure_cell(job: CellJob, scraper: Reads) -> Cell:

@@ -13,6 +13,8 @@ GIVE_UP_AFTER = 2
 """Cells in a row of one arm that show the same hopeless fault."""
 FOREIGN = "foreign_traffic"
 """The void reason of a cell during which others' requests were served."""
+GROWS_MOST = 4.0
+"""Ladders take longer steps only where servers are far from full."""
 
 
 class Climb:
@@ -106,10 +108,15 @@ class Climb:
         return len(slots) * sum(recent) / len(recent) + starts * per_start_s
 
     def request_s(self, arm: str, rung: int) -> float | None:
-        """Median time of a request in the arm's newest cell on this rung, else in its newest that has one."""
-        timed = [c for c in self.cells if c.arm == arm and c.e2e.p50_ms is not None]
-        best = max(enumerate(timed), key=lambda one: (one[1].rung == rung, one[0]), default=None)
-        return None if best is None or best[1].e2e.p50_ms is None else best[1].e2e.p50_ms / 1e3
+        """What a request of the arm takes on this rung, rather too long than too short; None before any was timed.
+
+        The median of its newest cell there; else what the nearest rung below tells (`grown_s`), else the nearest above.
+        """
+        timed = {c.rung: c.e2e.p50_ms / 1e3 for c in self.cells if c.arm == arm and c.e2e.p50_ms is not None}
+        below = max((known for known in timed if known <= rung), default=None)
+        if below is not None:
+            return grown_s(timed[below], below, rung)
+        return timed[min(timed)] if timed else None
 
     def hopeless(self) -> str | None:
         """Why going on cannot help: an arm that does not draft, answers nothing or hides its page, cell after cell."""
@@ -163,6 +170,14 @@ class Climb:
     def _limit(self, cell: Cell) -> str | None:
         # Others' requests take room too: what they filled says nothing of the arm.
         return None if disturbed(cell) else ends_climb(cell, self._plan.max_ttft_s)
+
+
+def grown_s(request_s: float, known: int, rung: int) -> float:
+    """A request's time on a rung from that on a lower one: as many times as long as there are times as many clients.
+
+    So it is on a server that is full already; on any other it is too long, up to `GROWS_MOST` times.
+    """
+    return request_s * min(GROWS_MOST, max(1.0, rung / known))
 
 
 def disturbed(cell: Cell) -> str | None:

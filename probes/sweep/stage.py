@@ -16,6 +16,7 @@ from probes.load.records import Ending
 from probes.load.vocabulary import chars_per_token
 from probes.scrape.scrape import Scraper
 from probes.sweep.cell import CellJob, make_loop, measure_cell, requests_of, start_spread_s
+from probes.sweep.climb import grown_s
 from probes.sweep.outcome import BringUp
 from probes.sweep.plan import ArmPlan, CellSlot, SweepPlan, warmup_rung
 from probes.sweep.preflight import ArmMismatch, Preflight, look_up, preflight
@@ -78,7 +79,8 @@ class Stage:
     async def warm(self, arm: ArmPlan) -> None:
         """Load that is thrown away; it also shows at once where an arm refuses requests. Raises ArmMismatch."""
         job = self._job(CellSlot(arm.name, warmup_rung(self._plan), 0, WARMUP_ORDER), None)
-        loop = make_loop(job)
+        # Nothing is measured here but what a whole answer takes.
+        loop = make_loop(job, cut=False)
         watch = GaugeWatch(self._scrapers[arm.name], loop, arm.name, self._plan.max_foreign, before=None)
         end_s = time.monotonic() + self._plan.warmup_s
         self._loaded = arm.name
@@ -108,7 +110,9 @@ class Stage:
     async def measure(self, slot: CellSlot, request_s: float | None) -> Cell:
         """One cell, whose requests take about `request_s` where that is known. Raises ForeignTraffic."""
         self._loaded = slot.arm
-        request_s = self._warm_request_s.get(slot.arm) if request_s is None else request_s
+        warm_s = self._warm_request_s.get(slot.arm)
+        if request_s is None and warm_s is not None:
+            request_s = grown_s(warm_s, warmup_rung(self._plan), slot.rung)
         cell = await measure_cell(self._job(slot, request_s), self._scrapers[slot.arm])
         self._loaded = None
         return cell

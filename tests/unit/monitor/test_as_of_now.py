@@ -221,7 +221,8 @@ def test_a_band_as_of_now_without_a_crossover_still_tells_its_sure_sides(
 @pytest.mark.parametrize(
     ("load", "sure", "verdict", "words"),
     [
-        (20.0, 40.0, LiveVerdict.BELOW, "faster at this load, and not slower at any up to 64.0, the highest measured"),
+        (20.0, 40.0, LiveVerdict.BELOW, "faster at this load, and no loss is sure up to 64.0, the highest measured"),
+        (0.5, 40.0, LiveVerdict.BELOW, "faster up to 40.0, and nothing was measured at this load"),
         (60.0, 40.0, LiveVerdict.BELOW, "faster up to 40.0, and at this load the difference is inside the noise"),
         (60.0, 64.0, LiveVerdict.BELOW, "faster at every concurrency measured"),
         (80.0, 40.0, LiveVerdict.UNKNOWN, "nothing measured beyond"),

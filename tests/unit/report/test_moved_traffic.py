@@ -191,7 +191,7 @@ def test_an_arm_whose_gain_ends_in_the_noise_is_not_said_to_pay_at_every_load(fa
     top = now.band[-1].concurrency
     ties = replace(now, verdict=Verdict.ALWAYS_FASTER, value=None, low=100.0, high=None)
     said = headline(replace(report, status=replace(report.status, as_of_now=ties)))
-    assert said.startswith(f"As of now k3 pays up to 100; from there to {top:.0f}, the highest, it ties")
+    assert said.startswith(f"As of now k3 pays up to 100; from there to {top:.0f}, the highest measured, the diff")
     sure = replace(ties, low=top)
     assert "pays at every load" in headline(replace(report, status=replace(report.status, as_of_now=sure)))
 

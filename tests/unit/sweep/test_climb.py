@@ -141,7 +141,17 @@ def test_the_request_time_is_the_arms_own_newest_on_that_rung() -> None:
     assert (climb.request_s("off", 1), climb.request_s("k3", 1)) == (0.8, 0.4)
     for e2e_ms in (400.0, 800.0, 1600.0):
         play(climb, e2e=Latency(e2e_ms, 2000.0))
-    assert (climb.request_s("off", 1), climb.request_s("off", 2), climb.request_s("off", 4)) == (0.8, 1.6, 1.6)
+    assert (climb.request_s("off", 1), climb.request_s("off", 2)) == (0.8, 1.6)
+
+
+def test_a_rung_that_was_not_climbed_yet_is_taken_for_a_full_servers() -> None:
+    """Too short a time would send prompts faster than the server reads them on."""
+    climb = Climb(plan(ladder=(2, 4), repeats=1))
+    play(climb, e2e=Latency(800.0, 900.0))
+    assert climb.request_s("off", 4) == 1.6
+    assert climb.request_s("off", 3) == pytest.approx(1.2)
+    assert climb.request_s("off", 1) == 0.8
+    assert climb.request_s("off", 200) == 3.2, "so long a step is made on a server that is far from full"
 
 
 @pytest.mark.parametrize(
