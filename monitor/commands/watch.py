@@ -17,11 +17,17 @@ import click
 from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, secret_or_exit
 from monitor.config.load import Loaded
 from monitor.log import setup_logging
+from monitor.service.daemon import SERVING
 from monitor.service.feed import LocalScraper, StoreFeed
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.store.db import open_store
 
 SERVE_START_S = 10.0
+LAST_WORDS = 5
+"""Lines of a daemon that did not start which are shown."""
+OWN_DAEMON_ENDS = (
+    "Viewer closed, and the daemon that it started ends with it: nobody watches now. `specwatch serve` goes on by itself."
+)
 
 
 @click.command()
@@ -38,13 +44,15 @@ def watch(config_path: Path, serve: bool, readonly: bool) -> None:
     with ExitStack() as stack:
         _log_beside(loaded.store_path)
         daemon = holder_of(daemon_lock_path(loaded.store_path))
+        goodbye = None
         if serve and daemon is None:
             stack.callback(_end, _start_daemon(loaded))
             daemon = holder_of(daemon_lock_path(loaded.store_path))
+            goodbye = OWN_DAEMON_ENDS
         # A viewer that may not change anything must do with a store, or a folder, that it cannot write.
         store = stack.enter_context(open_or_exit(loaded, readonly=readonly and loaded.store_path.exists()))
         if daemon is not None:
-            asyncio.run(_show(StoreFeed(loaded, store), readonly))
+            asyncio.run(_show(StoreFeed(loaded, store), readonly, goodbye))
         else:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="specwatch-watch-")))
             readings = stack.enter_context(open_store(folder / "readings.db"))
@@ -60,10 +68,10 @@ def _log_beside(store: Path) -> None:
         setup_logging(file=Path(os.devnull))
 
 
-async def _show(feed: StoreFeed, readonly: bool) -> None:
+async def _show(feed: StoreFeed, readonly: bool, goodbye: str | None = None) -> None:
     from monitor.tui.app import SpecwatchApp
 
-    await SpecwatchApp(feed, readonly=readonly).run_async()
+    await SpecwatchApp(feed, readonly=readonly, goodbye=goodbye).run_async()
 
 
 async def _show_local(feed: StoreFeed, scraper: LocalScraper, readonly: bool) -> None:
@@ -78,6 +86,7 @@ async def _show_local(feed: StoreFeed, scraper: LocalScraper, readonly: bool) ->
 def _start_daemon(loaded: Loaded) -> subprocess.Popen[bytes]:
     log = loaded.store_path.with_name(loaded.store_path.name + ".serve.log")
     with log.open("ab") as stream:
+        begins = stream.tell()
         daemon = subprocess.Popen(
             [
                 sys.executable,
@@ -96,12 +105,25 @@ def _start_daemon(loaded: Loaded) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     deadline = time.monotonic() + SERVE_START_S
-    while holder_of(daemon_lock_path(loaded.store_path)) is None:
+    while not _serving(log, begins):
         if daemon.poll() is not None or time.monotonic() > deadline:
             _end(daemon)
-            fail(f"The daemon did not start; {log} says why.", 1)
+            words = "\n".join(_written(log, begins)[-LAST_WORDS:]) or "none"
+            fail(f"The daemon did not start. Its last words (all of them in {log}):\n{words}", 1)
         time.sleep(0.1)
     return daemon
+
+
+def _written(log: Path, begins: int) -> list[str]:
+    """What a daemon wrote since its own start."""
+    with log.open("rb") as stream:
+        stream.seek(begins)
+        return [row for row in stream.read().decode(errors="replace").splitlines() if row.strip()]
+
+
+def _serving(log: Path, begins: int) -> bool:
+    """It holds its lock before it can still fail, so the lock says too little."""
+    return any(f"event={SERVING} " in row for row in _written(log, begins))
 
 
 def _end(daemon: subprocess.Popen[bytes]) -> None:

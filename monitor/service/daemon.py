@@ -37,6 +37,9 @@ from probes.values import Identity, Reading, State
 
 log = logging.getLogger(__name__)
 
+SERVING = "serving"
+"""The event in the log from which on nothing hinders the start any more."""
+
 FLUSH_S = 1.0
 PRUNE_S = 3600.0
 RESTORE_S = 60.0
@@ -87,6 +90,7 @@ class Daemon:
         )
         if self._config.serve.metrics_port:
             self._listen(self._config.serve.metrics_host, self._config.serve.metrics_port)
+        log.info("event=%s store=%s", SERVING, self._store.path)
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
