@@ -335,3 +335,7 @@ class Snapshot:
     acks: dict[str, Intent] = field(default_factory=dict)
     """Newest acknowledgement by alert id."""
     unrestored: tuple[Unrestored, ...] = ()
+    unprobed: frozenset[str] = frozenset()
+    """Pools without an `[endpoint.probe]`: nothing ever sweeps them."""
+    asked: tuple[Intent, ...] = ()
+    """Sweeps that were asked for and whose request has lately come to an end, newest first."""

@@ -26,7 +26,8 @@ SERVE_START_S = 10.0
 LAST_WORDS = 5
 """Lines of a daemon that did not start which are shown."""
 OWN_DAEMON_ENDS = (
-    "Viewer closed, and the daemon that it started ends with it: nobody watches now. `specwatch serve` goes on by itself."
+    "Viewer closed, and the daemon that it started ends with it: nobody watches now. "
+    "`specwatch serve` would, also without a viewer."
 )
 
 

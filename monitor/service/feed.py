@@ -21,7 +21,7 @@ from monitor.store.alerts import load_alert_states, recent_events
 from monitor.store.db import Store
 from monitor.store.history import history
 from monitor.store.identities import save_identity
-from monitor.store.intents import acknowledged, active_pause, add_intent
+from monitor.store.intents import acknowledged, active_pause, add_intent, finished_since
 from monitor.store.outbox import recent_deliveries
 from monitor.store.readings import append_readings, latest_reading
 from monitor.store.sweeps import load_cells, recent_sweeps
@@ -31,6 +31,8 @@ from probes.values import Identity, Reading, Target
 
 HISTORY_S = 900.0
 HISTORY_POINTS = 180
+ASKED_S = 60.0
+"""How long it is told what became of a sweep that somebody asked for."""
 
 
 class StoreFeed:
@@ -81,6 +83,9 @@ class StoreFeed:
             ),
             unrestored=unrestored(config, self._loaded.store_path, watched=holder is not None),
             acks=acknowledged(store, [a.alert_id for a in alerts if a.alert_id is not None]),
+            unprobed=frozenset(pool_of(e) for e in config.endpoint)
+            - {pool_of(e) for e in config.endpoint if e.probe is not None},
+            asked=tuple(finished_since(store, "sweep", now_s - ASKED_S)),
         )
 
     def _next_sweeps(self, now_s: float) -> dict[str, float]:
@@ -110,6 +115,7 @@ class StoreFeed:
         return {
             "sweep": f"asked the daemon to sweep {subject}; its gate decides",
             "abort": f"asked the sweep of {subject} to stop",
+            "ack": "acknowledged: everybody sees that you look after this alert",
         }.get(kind, f"noted: {kind} {subject}")
 
 

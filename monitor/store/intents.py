@@ -76,6 +76,12 @@ def pending(store: Store, kind: str) -> list[Intent]:
     return [_intent(row) for row in rows]
 
 
+def finished_since(store: Store, kind: str, since_s: float) -> list[Intent]:
+    """Requests of a kind that were done since then, newest first."""
+    rows = store.rows("SELECT * FROM intents WHERE kind = ? AND done_at_s >= ? ORDER BY id DESC", (kind, since_s))
+    return [_intent(row) for row in rows]
+
+
 def acknowledged(store: Store, alert_ids: Sequence[str]) -> dict[str, Intent]:
     """The newest acknowledgement of each of these alerts that has one."""
     marks = ", ".join("?" * len(alert_ids))

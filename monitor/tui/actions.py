@@ -69,7 +69,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("ack", ("a",), "a", "Acknowledge", "say that somebody looks after this alert", ("alerts",), True, TABS),
     Action("help", ("question_mark", "f1"), "?", "Help", "this list", footer=TABS),
     Action("command_palette", ("ctrl+p", "colon"), "ctrl+p", "Palette", "find an action by its name"),
-    Action("quit_view", ("q", "ctrl+c"), "q", "Quit", "close the viewer; a daemon goes on, unless `watch --serve` started it", footer=TABS),
+    Action(
+        "quit_view",
+        ("q", "ctrl+c"),
+        "q",
+        "Quit",
+        "close the viewer; a daemon goes on, unless `watch --serve` started it",
+        footer=TABS,
+    ),
 )
 BY_ID = {action.id: action for action in ACTIONS}
 

@@ -335,7 +335,11 @@ class SpecwatchApp(App[None]):
     # Wishes
 
     def action_sweep_now(self) -> None:
-        if self._view is not None and self._view.pool:
+        if self._view is None or not self._view.pool:
+            return
+        if why := helptext.no_sweep(self._view):
+            self.notify(why, markup=False)
+        else:
             self._ask(helptext.sweep_question(self._view), "Run it", "sweep", self._view.pool)
 
     def action_abort_sweep(self) -> None:

@@ -74,6 +74,11 @@ class View:
         return self.sweep if self.sweep is not None and self.sweep.outcome == "running" else None
 
     @property
+    def never_swept(self) -> bool:
+        """Nothing can sweep the selected pool."""
+        return self.pool in self.snapshot.unprobed
+
+    @property
     def stale(self) -> bool:
         """The shown snapshot is not now."""
         return self.lag_s > 0

@@ -34,6 +34,11 @@ async def shown(pilot: Pilot[None]) -> None:
     await pilot.pause()
 
 
+def notices(pilot: Pilot[None]) -> str:
+    """What short messages say that are on the screen now, whatever their line breaks."""
+    return " ".join(note.message for note in pilot.app._notifications)
+
+
 def screen_text(pilot: Pilot[None]) -> str:
     """The whole terminal as text, blanks at line ends cut."""
     strips = pilot.app.screen._compositor.render_strips()

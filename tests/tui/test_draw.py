@@ -20,7 +20,7 @@ from probes.values import Cell
 from tests.support.scene_drift import unmodelled
 from tests.support.scene_parts import endpoint, history, snapshot
 from tests.support.scene_sweeps import NOW, measured_sweep, result, running_sweep, sweep_cells
-from tests.support.scenes import firing, healthy, multi_engine, refused, sweeping, sweeps_paused
+from tests.support.scenes import daemon_gone, firing, healthy, multi_engine, refused, sweeping, sweeps_paused
 
 DROP_ORDER = ("pool", "band", "acceptance", "crossover_age", "arm", "speedup")
 
@@ -180,6 +180,16 @@ def test_the_header_never_loses_the_alert_and_the_clock() -> None:
         assert "03:12:45Z 42s old" in text
         assert cell_len(text) <= width
     assert firing().at_s == NOW
+
+
+def test_without_its_daemon_the_header_claims_no_quiet_and_dates_the_data() -> None:
+    text = frame.header(View(replace(daemon_gone(), alerts=())), 80).text
+    assert "no alerts" not in text
+    assert "alerts off" in text
+    assert "03:12:45Z data 2m50s old" in text
+    fired = frame.header(View(daemon_gone()), 80).text
+    assert "▲ 1 fired, alerts off" in fired
+    assert "03:12:45Z data 2m50s old" in fired
 
 
 def test_what_a_sweep_will_do_is_told_by_one_that_ran_here_and_not_by_imported_results() -> None:

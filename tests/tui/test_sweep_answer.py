@@ -38,7 +38,14 @@ def test_ranges_of_one_arm_are_one_and_ties_are_told_from_leads() -> None:
 
 def test_latency_of_the_compared_arm_is_beside_its_verdict() -> None:
     text = " ".join(rows(None))
-    assert "k3 TPOT p50 better to 25 [21–30]; TTFT p99 worse from 8" in text
+    assert "k3 TPOT p50 better up to 25 [21–30]; TTFT p99 nowhere better, worse from 8" in text
+
+
+def test_a_latency_that_is_better_as_far_as_compared_is_not_called_always_better() -> None:
+    found = result()
+    tpot = replace(found.arms["k3"], verdict=Verdict.ALWAYS_FASTER, crossover=None, low=29.1, high=None)
+    sweep = replace(measured_sweep(), result=replace(found, latency={"tpot_p50": {"k3": tpot}}))
+    assert "k3 TPOT p50 better up to 29, where the comparison ends" in as_text(answer(sweep, 80))
 
 
 def test_results_by_clients_say_so() -> None:

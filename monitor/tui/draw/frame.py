@@ -9,9 +9,9 @@ from rich.cells import cell_len
 
 from monitor.tui import format as fmt
 from monitor.tui.actions import TABS, offered
-from monitor.tui.lines import BLANK, Line, Span, fit, line, spread, wrap
+from monitor.tui.lines import BLANK, Line, Span, fit, line, paragraph, spread, wrap
 from monitor.tui.view import View
-from monitor.values import AlertPhase
+from monitor.values import AlertPhase, Intent
 
 NARROW = 60
 """Under this width the fleet is a plain list and the frame keeps only what fits."""
@@ -30,6 +30,9 @@ def header(view: View, width: int) -> Line:
     pending = sum(alert.phase is AlertPhase.PENDING for alert in snapshot.alerts)
     if snapshot.unrestored:
         alerts = Span(" ✕ NOT RESTORED ", "alarm")
+    elif snapshot.mode == "daemon_gone":
+        # Nobody evaluates: what the store holds is how it was when the daemon went.
+        alerts = Span(f" ▲ {firing} fired, alerts off " if firing else "alerts off", "alarm" if firing else "bad")
     elif firing:
         alerts = Span(f" ▲ {firing} firing ", "alarm")
     elif pending:
@@ -38,14 +41,21 @@ def header(view: View, width: int) -> Line:
         alerts = Span("alerts off", "dim")
     else:
         alerts = Span("no alerts", "good")
-    data_age = Span(f"{fmt.age(view.lag_s)} old", "bad" if view.stale else "dim")
-    right = [alerts, Span("  "), Span(fmt.clock(snapshot.at_s), "label"), Span(" "), data_age]
+    right = [alerts, Span("  "), Span(fmt.clock(snapshot.at_s), "label"), Span(" "), _age(view)]
     left = [mode(view)]
     paused = pause_text(view, short=True)
     room = width - sum(cell_len(span.text) for span in (*left, *right)) - 4
     if paused and cell_len(paused) <= room:
         left += [Span("  "), Span(paused, "warn")]
     return spread(left, right, width)
+
+
+def _age(view: View) -> Span:
+    """How old what is shown is: the snapshot's own age, or its data's where nobody takes new ones."""
+    newest = newest_data_s(view) if view.snapshot.mode == "daemon_gone" else None
+    if newest is not None:
+        return Span(f"data {fmt.age(view.snapshot.at_s - newest + view.lag_s)} old", "bad")
+    return Span(f"{fmt.age(view.lag_s)} old", "bad" if view.stale else "dim")
 
 
 def mode(view: View) -> Span:
@@ -90,7 +100,25 @@ def banners(view: View, width: int) -> list[Line]:
     bars = [bar for text in loud for bar in _loud(text, width)]
     bars += [fit(line(Span(f" {text}".ljust(width), "banner")), width) for text in rows]
     paused = pause_text(view, short=False)
-    return [*bars, *([fit(line(Span(f" {paused}", "warn")), width)] if paused else [])]
+    bars += [fit(line(Span(f" {paused}", "warn")), width)] if paused else []
+    return [*bars, *(row for text in unswept(view) for row in paragraph(text, width, role="warn", indent=" ", limit=2))]
+
+
+def unswept(view: View) -> list[str]:
+    """What became of sweeps that somebody has just asked for, where they gave no answer; of each pool the newest."""
+    newest: dict[str, Intent] = {}
+    for intent in view.snapshot.asked:
+        newest.setdefault(intent.subject, intent)
+    told = []
+    for pool, intent in newest.items():
+        sweep = next((s for s in view.snapshot.sweeps if s.plan.get("intent") == intent.id), None)
+        if sweep is not None and sweep.outcome in ("measured", "running"):
+            continue
+        why = intent.result.partition(": ")[2] or "the daemon's log says why"
+        became = f"{sweep.outcome.replace('_', ' ')}: {sweep.reason}" if sweep is not None else f"not begun: {why}"
+        ago = fmt.age(view.snapshot.at_s - intent.created_at_s)
+        told.append(f"Sweep of {pool}, asked for by {intent.who} {ago} ago, was {became}")
+    return told
 
 
 def _loud(text: str, width: int) -> list[Line]:

@@ -51,6 +51,14 @@ def _entry(key: str, text: str, width: int) -> list[Line]:
     return [line(Span(pad(f" {key}" if index == 0 else "", 9), "key"), *row.spans) for index, row in enumerate(rows)]
 
 
+def no_sweep(view: View) -> str:
+    """Why asking for a sweep of the selected pool would come to nothing; empty where it can be asked for."""
+    running = view.running_sweep
+    if view.never_swept:
+        return f"{view.pool} has no [endpoint.probe], so it is never swept: config.toml shows how to add one."
+    return f"Sweep {running.id} of {view.pool} is running already: X aborts it, 3 shows it." if running else ""
+
+
 def sweep_question(view: View) -> tuple[str, ...]:
     """What a sweep will do to production, as far as the last one tells."""
     pool = view.pool

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from monitor.tui import format as fmt
 from monitor.tui.draw.cells import cell_table, void_reasons
+from monitor.tui.draw.helptext import no_sweep
 from monitor.tui.draw.sweep_answer import answer, compared, verdict_text
 from monitor.tui.lines import BLANK, Line, Span, fit, line, paragraph
 from monitor.tui.plot import Curve, Rule, Shade, plot
@@ -60,6 +61,8 @@ def draw(view: View, width: int, height: int) -> list[Line]:
 
 def _none_yet(view: View, width: int) -> list[Line]:
     pool = view.pool or "this pool"
+    if view.never_swept:
+        return paragraph(no_sweep(view), width, role="strong", indent=" ")
     rows = paragraph(f"No sweep yet of {pool}.", width, role="strong", indent=" ")
     due = view.snapshot.next_sweep_at_s.get(view.pool)
     if due is not None:

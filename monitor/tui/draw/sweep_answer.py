@@ -82,11 +82,11 @@ def _latency(metric: str, verdict: ArmVerdict) -> str:
     name = METRICS.get(metric, metric)
     match verdict.verdict:
         case Verdict.CROSSES:
-            return f"{name} better to {fmt.interval(verdict.crossover, verdict.low, verdict.high)}"
+            return f"{name} better up to {fmt.interval(verdict.crossover, verdict.low, verdict.high)}"
         case Verdict.ALWAYS_FASTER:
-            return f"{name} always better"
+            return f"{name} better up to {fmt.edge(verdict.low)}, where the comparison ends"
         case Verdict.NEVER_FASTER:
-            return f"{name} worse" + ("" if verdict.high is None else f" from {fmt.edge(verdict.high)}")
+            return f"{name} nowhere better" + ("" if verdict.high is None else f", worse from {fmt.edge(verdict.high)}")
         case _:
             return f"{name} even" if any(r.code == "near_tie" for r in verdict.reasons) else f"{name} unclear"
 
