@@ -31,8 +31,19 @@ class LiveArm:
     reason: str
 
 
-def find_live_arm(declared: str | None, stored: StoredCrossover | None, window: Shown) -> LiveArm:
-    """Declared arm unless the page contradicts it; else the only arm whose K and drafting match."""
+def find_live_arm(
+    declared: str | None, stored: StoredCrossover | None, window: Shown, baseline: str | None = None
+) -> LiveArm:
+    """Declared arm unless the page contradicts it; else the only arm whose K and drafting match.
+
+    Before the first sweep nothing is known of the arms but which one is the baseline, as config names it.
+    """
+    if stored is None and declared is not None and baseline is not None:
+        off = declared == baseline
+        if off and window.speculation_configured:
+            return LiveArm(None, f"config says {declared}, but the server speculates")
+        if not off and window.speculation_configured is False:
+            return LiveArm(baseline, f"config says {declared}, but the server shows no speculation")
     if declared is not None and not _contradicts(declared, stored, window):
         if window.speculation_configured and window.drafting is False:
             # K = 0 in a schedule, or no match for n-gram: not off, but not what the sweep measured either.

@@ -17,9 +17,12 @@ AT_MOST = 0.005
 
 def reason_words(status: EndpointStatus) -> str:
     """Why the verdict is what it is, then in full what it cannot reckon with."""
-    now = status.as_of_now
-    unreckoned = [reason.text.rstrip(".") for reason in now.reasons] if now is not None and not now.decides else []
-    return "; ".join(text for text in (status.verdict_reason, *unreckoned) if text)
+    return "; ".join(text for text in (status.verdict_reason, *unreckoned_words(status.as_of_now)) if text)
+
+
+def unreckoned_words(now: AsOfNow | None) -> list[str]:
+    """What the verdict cannot reckon with, in full."""
+    return [reason.text.rstrip(".") for reason in now.reasons] if now is not None and not now.decides else []
 
 
 def unreckoned_short(now: AsOfNow) -> str:

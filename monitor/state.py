@@ -15,6 +15,7 @@ from monitor.live_arm import LiveArm, find_live_arm
 from monitor.live_window import LiveWindow, live_window
 from monitor.now_values import AsOfNow, LiveMix
 from monitor.observed import with_output
+from monitor.units import state_words
 from monitor.values import CrossoverNow, EndpointStatus, StoredCrossover, StoredReading
 from monitor.verdict_now import (
     BY_CLIENTS,
@@ -55,6 +56,10 @@ class EndpointInputs:
     crossover: StoredCrossover | None
     sweep_id: int | None = None
     """A sweep that is loading this endpoint now or did within its settle time."""
+    settled_at_s: float | None = None
+    """Of a sweep that has ended: when its settle time is over."""
+    declared_baseline: str | None = None
+    """The pool's arm without speculation, as config names it."""
     mix: LiveMix | None = None
 
 
@@ -62,9 +67,9 @@ def endpoint_status(inputs: EndpointInputs, settings: LiveSettings, now_s: float
     """Everything the screens, the alert rule and `once` say of one endpoint."""
     state, reason, age_s = _state(inputs.readings, settings, now_s)
     window = live_window(inputs.readings, now_s - settings.live_window_s)
-    arm = find_live_arm(inputs.declared_live_arm, inputs.crossover, window)
+    arm = find_live_arm(inputs.declared_live_arm, inputs.crossover, window, inputs.declared_baseline)
     crossover = _crossover_now(inputs, arm, window, settings, now_s)
-    barrier = _barrier(inputs, state, reason, window, arm, crossover)
+    barrier = _barrier(inputs, state, reason, window, arm, crossover, now_s)
     now = None
     if barrier is None and inputs.crossover is not None and crossover is not None:
         now = as_of_now(inputs.crossover, crossover.for_arm, arm.name, window, inputs.mix)
@@ -196,11 +201,15 @@ def _barrier(
     window: LiveWindow,
     arm: LiveArm,
     crossover: CrossoverNow | None,
+    now_s: float,
 ) -> str | None:
     """The first reason why live traffic and the crossover must not be put side by side, in any number."""
     stored = inputs.crossover
     if state is not State.OK:
-        return f"{state.value}: {reason}"
+        return f"{state_words(state)}: {reason}"
+    if inputs.sweep_id is not None and inputs.settled_at_s is not None:
+        left_s = max(0.0, inputs.settled_at_s - now_s)
+        return f"sweep {inputs.sweep_id} has ended and settles for another {left_s:.0f} s; traffic is not compared"
     if inputs.sweep_id is not None:
         return f"sweep {inputs.sweep_id} is loading this endpoint; its traffic is not compared"
     if stored is None:

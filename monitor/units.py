@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from probes.answer_values import BandPoint
+from probes.values import State
 
 
 def number(value: float) -> str:
@@ -26,6 +27,11 @@ def age_text(seconds: float) -> str:
     if seconds < 129600:
         return f"{seconds / 3600:.1f} h"
     return f"{seconds / 86400:.0f} d"
+
+
+def state_words(state: State) -> str:
+    """`not an engine`: a state as people write it."""
+    return state.value.replace("_", " ")
 
 
 def interval_text(value: float | None, low: float | None, high: float | None) -> str:

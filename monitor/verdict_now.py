@@ -66,16 +66,21 @@ def place(concurrency: float, crossover: CrossoverNow, *, moved: bool = False) -
 
 
 def _against_gain(concurrency: float, crossover: CrossoverNow, top: float, was: str) -> str:
-    """What was measured at a load where no arm lost: above the last sure gain a tie."""
-    arm, sure = crossover.for_arm, crossover.low
-    if sure is None or sure >= 0.999 * top:
-        return f"{arm} {was} faster at every concurrency measured"
+    """What was measured at a load where no arm lost: a tie wherever the band here reaches 1."""
+    arm, low = crossover.for_arm, crossover.low
+    end = low if low is not None and low < 0.999 * top else None
+    gained = f"{arm} {was} faster {'at every concurrency measured' if end is None else f'up to {number(end)}'}"
     here = speedup_against(concurrency, crossover)
     if here is None:
-        return f"{arm} {was} faster up to {number(sure)}, and nothing was measured at this load"
-    if concurrency > sure and here.low <= 1:
-        return f"{arm} {was} faster up to {number(sure)}, and at this load the difference is inside the noise"
-    return f"{arm} {was} faster at this load, and no loss is sure up to {number(top)}, the highest measured"
+        return f"{gained}, and nothing was measured at this load"
+    tie, no_loss = "at this load the difference is inside the noise", f"no loss is sure up to {number(top)}"
+    if here.low <= 1:
+        return (
+            f"{gained}, and {tie}"
+            if end is not None and concurrency > end
+            else f"{tie}; {no_loss}, the highest measured"
+        )
+    return gained if end is None else f"{arm} {was} faster at this load, and {no_loss}, the highest measured"
 
 
 def _no_answer(crossover: CrossoverNow, *, moved: bool) -> str:

@@ -11,6 +11,7 @@ import click
 from monitor import exit_codes
 from monitor.config.errors import ConfigError, explain
 from monitor.config.load import Loaded, load_config
+from monitor.config.targets import pool_of
 from monitor.store.db import Store, StoreError, open_store
 
 config_option = click.option(
@@ -35,6 +36,15 @@ def load_or_exit(path: Path) -> Loaded:
         return load_config(path)
     except ConfigError as error:
         fail(explain(error))
+
+
+def names_or_exit(loaded: Loaded, wanted: str | None) -> list[str]:
+    """The endpoints that a name (of an endpoint or a pool) means, all without one; exit 2 where there is none."""
+    found = [e.name for e in loaded.config.endpoint if wanted is None or wanted in (e.name, pool_of(e))]
+    if not found:
+        known = sorted({name for e in loaded.config.endpoint for name in (e.name, pool_of(e))})
+        fail(f"{loaded.path}: no endpoint or pool is called {wanted}; there are {', '.join(known)}.")
+    return found
 
 
 def open_or_exit(loaded: Loaded, *, readonly: bool = False) -> Store:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -13,50 +14,72 @@ from typing import Any
 
 import click
 
-from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit, secret_or_exit
+from monitor.commands.common import config_option, fail, load_or_exit, names_or_exit, open_or_exit, secret_or_exit
+from monitor.commands.once_text import gone_words, pause_words, status_line, unmeasured
+from monitor.config.load import Loaded
 from monitor.cost import cost_json
 from monitor.now_values import AsOfNow
-from monitor.now_words import break_even_words, changed_words, crossover_words, most_words, reason_words
-from monitor.service.locks import daemon_lock_path, holder_of
+from monitor.now_words import reason_words
+from monitor.service.locks import daemon_lock_path, gone, holder_of
 from monitor.service.not_restored import not_restored_words, unrestored
 from monitor.service.once import look_once
+from monitor.store.db import Store
+from monitor.store.intents import active_pause
+from monitor.store.readings import latest_reading
 from monitor.store.sweeps import pool_sweeps
-from monitor.units import age_text, band_text, interval_text, number
-from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict, SweepRecord
+from monitor.values import CrossoverNow, EndpointStatus, LiveVerdict
 from probes.answer_values import BandPoint
 
 
 @click.command()
+@click.argument("endpoint", required=False)
 @config_option
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable, one object.")
-def once(config_path: Path, as_json: bool) -> None:
-    """Compare every endpoint with its crossover, once.
+def once(endpoint: str | None, config_path: Path, as_json: bool) -> None:
+    """Compare every endpoint with its crossover, once; ENDPOINT is an endpoint or a pool, without one all.
 
     Exit 1 if any is above, else 2 if any is unknown or a sweep left its server in one of its arms, else 0.
     """
     loaded = load_or_exit(config_path)
     if not loaded.config.endpoint:
         fail(f"{loaded.path}: no [[endpoint]], so there is nothing to look at.")
+    names = names_or_exit(loaded, endpoint)
     with open_or_exit(loaded, readonly=True) if loaded.store_path.exists() else nullcontext() as store:
         try:
-            statuses = secret_or_exit(asyncio.run, look_once(loaded, store))
+            statuses = secret_or_exit(asyncio.run, look_once(loaded, store, names))
             newest = {s.pool: pool_sweeps(store, s.pool, 1) for s in statuses if s.crossover is None} if store else {}
+            standing = list(_standing(loaded, store, time.time()))
         except Exception as error:
             # Exit 1 means "above": whatever goes wrong here must never be read as that.
             fail(f"Could not look: {type(error).__name__}: {error}")
     watched = holder_of(daemon_lock_path(loaded.store_path)) is not None
-    left = unrestored(loaded.config, loaded.store_path, watched=watched)
+    left = [one for one in unrestored(loaded.config, loaded.store_path, watched=watched) if one.endpoint in names]
     for one in left:
         click.echo(f"NOT RESTORED: {one.endpoint} {not_restored_words(one)}", err=True)
+    for line in standing:
+        click.echo(line, err=True)
     if as_json:
         seen = {"endpoints": [status_json(s) for s in statuses], "not_restored": [one.endpoint for one in left]}
         click.echo(json.dumps(seen, indent=1))
     else:
+        owed = bool(left)
         for status in statuses:
-            click.echo("; ".join((status_line(status), *unmeasured(newest.get(status.pool, ())))))
+            last = unmeasured(newest.get(status.pool, ()), time.time(), owed=owed)
+            click.echo("; ".join((status_line(status), *last)))
     verdicts = {s.verdict for s in statuses}
     # What a server in another arm than production's shows says nothing of production: unknown.
     sys.exit(1 if LiveVerdict.ABOVE in verdicts else 2 if left or LiveVerdict.UNKNOWN in verdicts else 0)
+
+
+def _standing(loaded: Loaded, store: Store | None, now_s: float) -> Iterator[str]:
+    """What somebody who relies on the daemon should know: that it is gone, that sweeps are paused."""
+    ended = gone(daemon_lock_path(loaded.store_path))
+    if ended is not None:
+        found = [latest_reading(store, e.name) for e in loaded.config.endpoint] if store is not None else []
+        seen_s = max((one.reading.at_s for one in found if one is not None), default=None)
+        yield gone_words(ended, loaded.path, now_s - seen_s if seen_s is not None else None)
+    if store is not None and (paused := active_pause(store, now_s)) is not None:
+        yield pause_words(*paused, now_s)
 
 
 def status_json(status: EndpointStatus) -> dict[str, Any]:
@@ -136,45 +159,7 @@ def as_of_now_json(now: AsOfNow) -> dict[str, Any]:
     }
 
 
-def unmeasured(newest: Sequence[SweepRecord]) -> list[str]:
-    """How a pool's newest sweep ended, where it gave no answer."""
-    return [
-        f"its last sweep ({sweep.id}) gave no answer: {', '.join(t for t in (sweep.outcome, sweep.reason) if t)}"
-        for sweep in newest
-        if sweep.outcome not in ("measured", "running")
-    ]
-
-
 def _point_json(point: BandPoint | None) -> dict[str, float] | None:
     if point is None:
         return None
     return {"concurrency": point.concurrency, "value": point.ratio, "low": point.low, "high": point.high}
-
-
-def status_line(status: EndpointStatus) -> str:
-    """One endpoint in one line: verdict first, then the numbers it rests on."""
-    parts = [f"{status.verdict.value.upper():8}{status.name}"]
-    if status.concurrency is not None:
-        parts.append(f"{number(status.concurrency)} concurrent per engine")
-    if (swept := status.crossover) is not None:
-        where = interval_text(swept.value, swept.low, swept.high) if swept.value is not None else swept.verdict.value
-        elsewhere = " elsewhere" if swept.imported else ""
-        parts.append(f"crossover of {swept.for_arm} {where}, measured{elsewhere} {age_text(swept.age_s)} ago")
-    if (now := status.as_of_now) is not None and now.decides:
-        parts.append(f"as of now {crossover_words(now)} ({changed_words(now)})")
-    if (point := status.speedup_now) is not None:
-        parts.append(f"speedup now {band_text(point)}")
-    if now is not None and now.break_even is not None:
-        parts.append(f"pays here from an acceptance of {break_even_words(now.break_even)}{most_words(status)}")
-    elif now is not None and now.no_break_even is not None:
-        parts.append(now.no_break_even.text.removesuffix("."))
-    if status.live_arm is not None:
-        parts.append(f"live arm {status.live_arm}")
-    if reason := reason_words(status):
-        parts.append(reason)
-    slower = status.verdict is LiveVerdict.ABOVE or (point is not None and point.high < 1)
-    if status.alerting:
-        parts.append("alert: the whole band is beyond the tolerated loss")
-    elif slower and status.alerting_reason:
-        parts.append(f"no alert: {status.alerting_reason}")
-    return "  ".join(parts[:1]) + "  " + "; ".join(parts[1:])

@@ -16,8 +16,11 @@ from monitor.who import who_am_i
 
 
 @click.command()
-@click.option("--until", help="A time (2026-12-01T06:00, 06:00) in the local zone, or a duration (2h, 3d).")
-@click.option("--reason", help="Shown wherever the pause is shown.")
+@click.option(
+    "--until",
+    help="Needed unless --resume: a time (2026-12-01T06:00, 06:00) in the local zone, or a duration (2h, 3d).",
+)
+@click.option("--reason", help="Needed with --until: why, shown wherever the pause is shown.")
 @click.option("--resume", is_flag=True, help="End the pause now.")
 @config_option
 def pause(until: str | None, reason: str | None, resume: bool, config_path: Path) -> None:

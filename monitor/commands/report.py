@@ -9,9 +9,8 @@ from pathlib import Path
 
 import click
 
-from monitor.commands.common import config_option, fail, load_or_exit, open_or_exit
+from monitor.commands.common import config_option, fail, load_or_exit, names_or_exit, open_or_exit
 from monitor.config.errors import ConfigError
-from monitor.config.load import Loaded
 from monitor.config.targets import parse_duration, pool_of
 from monitor.report.document import reports_json
 from monitor.report.page import page
@@ -32,7 +31,9 @@ def report(endpoint: str | None, config_path: Path, since: str, as_json: bool, o
     ENDPOINT is an endpoint or a pool; without one, all. Reads the store only. Exit 2 where nothing is stored.
     """
     loaded = load_or_exit(config_path)
-    names = _names(loaded, endpoint)
+    if not loaded.config.endpoint:
+        fail(f"{loaded.path}: no [[endpoint]], so there is nothing to report on.")
+    names = names_or_exit(loaded, endpoint)
     now_s = time.time()
     since_s = max(0.0, now_s - _seconds(since))
     pools = dict.fromkeys(pool_of(e) for e in loaded.config.endpoint if e.name in names)
@@ -55,18 +56,6 @@ def report(endpoint: str | None, config_path: Path, since: str, as_json: bool, o
         click.echo(json.dumps(reports_json(reports), indent=1))
     else:
         click.echo("\n\n".join("\n".join(report_lines(one)) for one in reports))
-
-
-def _names(loaded: Loaded, wanted: str | None) -> list[str]:
-    endpoints = loaded.config.endpoint
-    if not endpoints:
-        fail(f"{loaded.path}: no [[endpoint]], so there is nothing to report on.")
-    found = [e.name for e in endpoints if wanted is None or wanted in (e.name, pool_of(e))]
-    if not found:
-        fail(
-            f"{loaded.path}: no endpoint or pool is called {wanted}; there are {', '.join(e.name for e in endpoints)}."
-        )
-    return found
 
 
 def _seconds(since: str) -> float:

@@ -110,6 +110,21 @@ def holder_of(path: Path) -> Holder | None:
         os.close(fd)
 
 
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A lock that nobody holds any more."""
+
+    died: Holder | None
+    """Who held it last, where that process did not give it back; None where it did."""
+
+
+def gone(path: Path) -> Gone | None:
+    """What became of the last holder; None where somebody holds it, or nobody ever did as far as one can see."""
+    if holder_of(path) is not None or not os.access(path, os.R_OK):
+        return None
+    return Gone(_read(path))
+
+
 def daemon_lock_path(store_path: Path) -> Path:
     """The daemon's lock of one store."""
     return store_path.with_name(store_path.name + ".serve.lock")

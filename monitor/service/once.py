@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 
 from monitor.config.load import Loaded
 from monitor.config.targets import endpoint_target
@@ -19,16 +20,20 @@ GAP_S = 2.0
 """Between the two scrapes: long enough for counters to move, short enough for somebody who waits."""
 
 
-async def look_once(loaded: Loaded, store: Store | None) -> tuple[EndpointStatus, ...]:
-    """The status of every endpoint. With a daemon running its stored minute is used and nothing is scraped."""
+async def look_once(loaded: Loaded, store: Store | None, names: Sequence[str]) -> tuple[EndpointStatus, ...]:
+    """The status of these endpoints. With a daemon running its stored minute is used and nothing is scraped."""
     if store is not None and holder_of(daemon_lock_path(loaded.store_path)) is not None:
-        statuses = all_statuses(loaded.config, store, StoredReadings(store), time.time())
+        statuses = _of(names, all_statuses(loaded.config, store, StoredReadings(store), time.time()))
         if all(s.age_s is not None or s.reason != "no scrape yet" for s in statuses):
             return statuses
     readings = MemoryReadings()
-    targets = [endpoint_target(e) for e in loaded.config.endpoint]
+    targets = [endpoint_target(e) for e in loaded.config.endpoint if e.name in names]
     await asyncio.gather(*(_twice(t, loaded, readings) for t in targets))
-    return all_statuses(loaded.config, store, readings, time.time())
+    return _of(names, all_statuses(loaded.config, store, readings, time.time()))
+
+
+def _of(names: Sequence[str], statuses: tuple[EndpointStatus, ...]) -> tuple[EndpointStatus, ...]:
+    return tuple(status for status in statuses if status.name in names)
 
 
 async def _twice(target: Target, loaded: Loaded, readings: MemoryReadings) -> None:

@@ -11,7 +11,7 @@ from monitor.config.targets import parse_duration, pool_of
 from monitor.day_account import day_account
 from monitor.report.values import EndpointReport, told_alerts
 from monitor.service.report_stretches import day_stretches
-from monitor.service.statuses import StoredReadings, all_statuses, newest_crossover, pool_live_arm
+from monitor.service.statuses import StoredReadings, all_statuses, newest_crossover, pool_probe
 from monitor.store.alerts import events_since
 from monitor.store.db import Store
 from monitor.store.identities import fingerprints_shown, load_identity
@@ -80,4 +80,5 @@ def _not_compared(stored: StoredCrossover | None, print_: str | None, minutes: S
 
 
 def _declared(config: Config, endpoint: EndpointConfig, pool: str) -> str | None:
-    return endpoint.probe.live_arm if endpoint.probe is not None else pool_live_arm(config, pool)
+    probe = endpoint.probe or pool_probe(config, pool)
+    return probe.live_arm if probe is not None else None

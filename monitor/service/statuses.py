@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from monitor.config.model import Config, EndpointConfig
+from monitor.config.model import Config, EndpointConfig, ProbeConfig
 from monitor.config.targets import parse_duration, pool_of
 from monitor.live_mix import MIX_SPAN_S, NEWEST_SPAN_S, newest_mix
 from monitor.now_values import LiveMix
@@ -137,16 +137,20 @@ def each_status(config: Config, store: Store | None, readings: Readings, now_s: 
         pool = pool_of(endpoint)
         held = readings.window(endpoint.name, now_s - settings.live_window_s)
         identity, print_ = readings.identity(endpoint)
+        sweep = sweep_in_force(config, endpoint, sweeps, now_s)
+        probe = endpoint.probe or pool_probe(config, pool)
         yield endpoint_status(
             EndpointInputs(
                 name=endpoint.name,
                 pool=pool,
-                declared_live_arm=endpoint.probe.live_arm if endpoint.probe else pool_live_arm(config, pool),
+                declared_live_arm=probe.live_arm if probe is not None else None,
+                declared_baseline=probe.baseline if probe is not None else None,
                 readings=held,
                 identity=identity,
                 fingerprint=print_,
                 crossover=newest_crossover(store, pool, print_),
-                sweep_id=sweep_on(config, endpoint, sweeps, now_s),
+                sweep_id=sweep.id if sweep is not None else None,
+                settled_at_s=_settled_at_s(config, sweep) if sweep is not None else None,
                 mix=_mix(readings, endpoint.name, held, _own_since_s(config, endpoint, ended, now_s)),
             ),
             settings,
@@ -176,9 +180,9 @@ def _own_since_s(config: Config, endpoint: EndpointConfig, sweeps: Sequence[Swee
     return since_s
 
 
-def pool_live_arm(config: Config, pool: str) -> str | None:
-    """The live arm that the pool's probing endpoint declares."""
-    return next((e.probe.live_arm for e in config.endpoint if e.probe is not None and pool_of(e) == pool), None)
+def pool_probe(config: Config, pool: str) -> ProbeConfig | None:
+    """What the pool's probing endpoint declares of its arms."""
+    return next((e.probe for e in config.endpoint if e.probe is not None and pool_of(e) == pool), None)
 
 
 def newest_crossover(store: Store | None, pool: str, print_: str | None) -> StoredCrossover | None:
@@ -200,6 +204,14 @@ def sweeps_in_force(config: Config, store: Store, now_s: float) -> list[SweepRec
 
 def sweep_on(config: Config, endpoint: EndpointConfig, sweeps: Sequence[SweepRecord], now_s: float) -> int | None:
     """The sweep that loads this endpoint's server now, or did within its settle time."""
+    found = sweep_in_force(config, endpoint, sweeps, now_s)
+    return found.id if found is not None else None
+
+
+def sweep_in_force(
+    config: Config, endpoint: EndpointConfig, sweeps: Sequence[SweepRecord], now_s: float
+) -> SweepRecord | None:
+    """The same as it is stored."""
     for sweep in sweeps:
         probing = next((e for e in config.endpoint if e.name == sweep.endpoint), None)
         if probing is None or probing.probe is None:
@@ -211,8 +223,14 @@ def sweep_on(config: Config, endpoint: EndpointConfig, sweeps: Sequence[SweepRec
             continue
         servers = {server_of(arm.url or probing.url) for arm in probing.arm}
         if server_of(endpoint.url) in servers:
-            return sweep.id
+            return sweep
     return None
+
+
+def _settled_at_s(config: Config, sweep: SweepRecord) -> float | None:
+    """When the settle time of a sweep is over; None while it runs."""
+    settle_s = next((e.probe.settle_s for e in config.endpoint if e.name == sweep.endpoint and e.probe), 0.0)
+    return None if sweep.ended_at_s is None else sweep.ended_at_s + settle_s
 
 
 def server_of(url: str) -> tuple[str, int, str]:

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from monitor.commands.once import status_line
+from monitor.commands.once_text import status_line
 from monitor.observed import with_output
 from monitor.values import AlertEvent, EndpointStatus
 from tests.support.alert_replay import FIXTURE, PHASES, SGLANG_FIXTURE, SGLANG_SWEEP, looks, readings_in, replay

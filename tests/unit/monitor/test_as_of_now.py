@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from monitor.alerts.crossover_text import as_of_now_lines
-from monitor.commands.once import status_json, status_line
+from monitor.commands.once import status_json
+from monitor.commands.once_text import status_line
 from monitor.now_values import LiveMix
 from monitor.now_words import reason_words
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
@@ -239,6 +240,17 @@ def test_above_its_last_sure_gain_an_arm_that_never_loses_is_said_to_tie(
     assert words in why
 
 
+@pytest.mark.parametrize(("load", "low"), [(1.0, 40.0), (1.0, 64.0), (1.0, None), (2.0, 40.0)])
+def test_a_tie_at_low_load_is_not_called_a_gain(load: float, low: float | None) -> None:
+    band = (BandPoint(1, 1.02, 0.97, 1.07), BandPoint(8, 1.3, 1.2, 1.4), BandPoint(40, 1.1, 1.01, 1.2))
+    top = BandPoint(64, 1.03, 0.98, 1.08)
+    faster = CrossoverNow("k3", Verdict.ALWAYS_FASTER, None, low, None, 60.0, 7, expired=False, band=(*band, top))
+    where, why = place(load, faster)
+    assert where is LiveVerdict.BELOW
+    assert ("inside the noise" in why) is (load == 1.0)
+    assert ("was faster at this load" in why) is (load == 2.0)
+
+
 def test_other_arms_get_the_live_acceptance_of_their_own_positions() -> None:
     now = status(live_minute(60.0, accepted=POOR)).as_of_now
     assert now is not None
@@ -336,10 +348,13 @@ def test_once_shows_the_sweeps_crossover_and_the_one_of_now() -> None:
     k3, now = h200().arms["k3"], seen.as_of_now
     assert now is not None
     assert f"crossover of k3 {interval_text(k3.crossover, k3.low, k3.high)}, measured" in line
-    assert f"as of now {interval_text(now.value, now.low, now.high)} (acceptance" in line
-    assert "(acceptance 2.00 now, 2.62 when swept)" in line, "the requests are as they were"
+    assert f"as of now {interval_text(now.value, now.low, now.high)}; " in line
+    assert "; moved by acceptance 2.00 now, 2.62 when swept; pays" in line, "the requests are as they were"
     longer = status_line(status(live_minute(120.0, accepted=SWEPT), mix=live_mix_of(300.0, 256.0)))
-    assert "(requests of 300+256 tokens (prompt + answer) over the last 15 min, 178+256 when swept); speedup" in longer
+    assert (
+        "; moved by requests of 300+256 tokens (prompt + answer) over the last 15 min, 178+256 when swept; pays"
+        in longer
+    )
     shown = json.loads(json.dumps(status_json(seen)))
     assert shown["crossover"]["value"] == pytest.approx(162.0, rel=0.01)
     assert shown["as_of_now"]["decides"] is True

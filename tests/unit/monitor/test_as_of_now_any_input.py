@@ -7,7 +7,8 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.commands.once import status_json, status_line
+from monitor.commands.once import status_json
+from monitor.commands.once_text import status_line
 from tests.support.drift import live_minute, live_mix_of
 from tests.unit.monitor.test_as_of_now import status
 

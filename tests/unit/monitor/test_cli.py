@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,43 @@ def test_the_reference_example_gives_its_verdict(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["crossover", str(path)])
     assert done.exit_code == 0, done.output
     assert "k3 against off: crosses at" in done.output
+
+
+TWO = SOUND + '[[endpoint]]\nname = "code"\nurl = "http://127.0.0.1:2"\npool = "code-8b"\n'
+
+
+@pytest.mark.parametrize("name", ["code", "code-8b"])
+def test_once_looks_at_the_endpoint_or_pool_that_is_named(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.toml").write_text(TWO)
+    done = CliRunner().invoke(main, ["once", name])
+    assert done.exit_code == 2, done.output
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("UNKNOWN code")
+    assert done.stderr == "", "no daemon was ever here"
+    (found,) = json.loads(CliRunner().invoke(main, ["once", name, "--json"]).stdout)["endpoints"]
+    assert found["name"] == "code"
+    unknown = CliRunner().invoke(main, ["once", "coed"])
+    assert unknown.exit_code == 2
+    assert "no endpoint or pool is called coed; there are chat, code, code-8b" in unknown.stderr
+
+
+def test_once_says_on_stderr_that_nobody_alerts_and_that_sweeps_are_paused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.toml").write_text(SOUND)
+    assert CliRunner().invoke(main, ["pause", "--until", "2h", "--reason", "launch"]).exit_code == 0
+    (tmp_path / "specwatch.db.serve.lock").write_text('{"pid": 12, "host": "vm"}')
+    done = CliRunner().invoke(main, ["once"])
+    assert "The daemon (pid 12 on vm) died. Nobody is alerted" in done.stderr
+    assert "No sweep starts before" in done.stderr
+    assert "launch" in done.stderr
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_the_help_of_pause_says_what_is_needed() -> None:
+    shown = " ".join(CliRunner().invoke(main, ["pause", "--help"]).output.split())
+    assert "Needed with --until" in shown

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.service.locks import AlreadyHeld, Lock, holder_of, sweep_lock_path
+from monitor.service.locks import AlreadyHeld, Gone, Lock, gone, holder_of, sweep_lock_path
 
 HOLD = """
 import sys, time
@@ -48,6 +48,15 @@ def test_a_killed_holder_leaves_the_lock_free(tmp_path: Path) -> None:
         child.send_signal(signal.SIGKILL)
         child.wait()
     assert holder_of(path) is None
+    assert gone(path) == Gone(held), "who died is known, so that somebody can be told"
+
+
+def test_a_holder_that_gave_its_lock_back_has_not_died(tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    assert gone(path) is None, "nobody ever held it"
+    with Lock(path):
+        assert gone(path) is None
+    assert gone(path) == Gone(None)
 
 
 def test_pools_do_not_share_a_lock(tmp_path: Path) -> None:

@@ -291,3 +291,21 @@ def test_nothing_is_averaged_across_a_sweep() -> None:
     during = minute(64.0, end_s=NOW_S - 20, count=3, sweep_id=7)
     seen = status([*before, *during, *minute(5.0, count=3)], stored())
     assert seen.concurrency == pytest.approx(5.0)
+
+
+def test_before_the_first_sweep_the_page_still_tells_off_from_on() -> None:
+    """A replica without speculation is not the pool's live arm just because the config says so of the pool."""
+
+    def arm(k: int | None, declared: str) -> str | None:
+        inputs = EndpointInputs("chat-b", "chat", declared, minute(40.0, k=k), Identity(version="1"), PRINT, None)
+        return endpoint_status(replace(inputs, declared_baseline="off"), SETTINGS, NOW_S).live_arm
+
+    assert arm(None, "k3") == "off"
+    assert arm(3, "k3") == "k3"
+    assert arm(3, "off") is None
+    assert arm(None, "off") == "off"
+
+
+def test_a_state_is_told_in_words() -> None:
+    page = StoredReading(reading(NOW_S, state=State.NOT_AN_ENGINE, reason="a gateway's page"), None)
+    assert status([page], stored()).verdict_reason == "not an engine: a gateway's page"

@@ -17,7 +17,7 @@ from monitor.config.load import Loaded, load_config
 from monitor.config.model import Config
 from monitor.service.handover import hand_over
 from monitor.service.locks import Lock, daemon_lock_path, sweep_lock_path
-from monitor.service.statuses import server_of, sweep_on, sweeps_in_force
+from monitor.service.statuses import MemoryReadings, all_statuses, server_of, sweep_on, sweeps_in_force
 from monitor.service.sweep_child import SweepChildren
 from monitor.service.sweep_plan import plan_for
 from monitor.service.sweep_run import Caller, run_stored_sweep
@@ -26,6 +26,7 @@ from monitor.store.intents import add_intent, pending
 from monitor.store.sweeps import end_sweep, get_sweep, recent_sweeps, set_progress
 from monitor.values import SweepProgress
 from tests.support.plans import plan as a_plan
+from tests.support.readings import engine, reading
 from tests.support.stored_sweeps import begun
 
 CONFIG = """\
@@ -197,6 +198,17 @@ def test_a_long_sweep_stays_in_force_however_many_others_were_refused(loaded: Lo
         for at_s, seen in ((330.0, sweep_id), (400.0, None)):
             sweeps = sweeps_in_force(loaded.config, store, at_s)
             assert sweep_on(loaded.config, loaded.config.endpoint[0], sweeps, at_s) == seen
+
+
+def test_a_sweep_that_has_ended_is_said_to_settle_not_to_load(loaded: Loaded) -> None:
+    with open_store(loaded.store_path) as store, Lock(sweep_lock_path(store.path, "chat-8b")):
+        sweep_id, readings = begin(store), MemoryReadings()
+        readings.add(reading(249.0, [engine()], endpoint=loaded.config.endpoint[0].name))
+        status, *_ = all_statuses(loaded.config, store, readings, 250.0)
+        assert status.verdict_reason == f"sweep {sweep_id} is loading this endpoint; its traffic is not compared"
+        end(store, sweep_id, 251.0, "aborted")
+        status, *_ = all_statuses(loaded.config, store, readings, 252.0)
+        assert status.verdict_reason.startswith(f"sweep {sweep_id} has ended and settles for another ")
 
 
 def test_a_killed_sweep_loads_nobody_even_before_it_is_marked(loaded: Loaded) -> None:

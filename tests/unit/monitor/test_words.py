@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from monitor.commands.once import status_json, status_line, unmeasured
+from monitor.commands.once import status_json
+from monitor.commands.once_text import gone_words, pause_words, status_line, unmeasured
+from monitor.service.locks import Gone, Holder
 from monitor.service.progress import progress_line
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
 from monitor.units import age_text, interval_text, number
-from monitor.values import SweepProgress
+from monitor.values import EndpointStatus, StoredCrossover, StoredReading, SweepProgress
 from monitor.verdict_text import capacity_sentence, crossover_lines
 from probes.answer_values import Capacity, Verdict
 from probes.values import Identity
@@ -95,7 +99,7 @@ def test_once_says_why_a_load_above_raises_no_alert() -> None:
     assert status_json(status)["alerting_reason"].startswith("the band reaches")
     tolerant = replace(status, alerting=True, alerting_reason="")
     assert "no alert" not in status_line(tolerant)
-    assert status_line(tolerant).endswith("; alert: the whole band is beyond the tolerated loss")
+    assert "; alert: the whole band is beyond the tolerated loss; " in status_line(tolerant)
 
 
 def test_once_says_what_to_do_where_nothing_was_swept() -> None:
@@ -106,5 +110,61 @@ def test_once_says_what_to_do_where_nothing_was_swept() -> None:
     )
     assert "no sweep has measured this pool yet: `specwatch sweep chat-70b --plan` says" in status_line(status)
     aborted = sweep_record(outcome="aborted", reason="foreign traffic on chat")
-    assert unmeasured([aborted]) == [f"its last sweep ({aborted.id}) gave no answer: aborted, foreign traffic on chat"]
-    assert unmeasured([sweep_record(outcome="running")]) == []
+    aborted = replace(aborted, ended_at_s=NOW_S - 720.0)
+    assert unmeasured([aborted], NOW_S, owed=False) == [
+        f"its last sweep ({aborted.id}) gave no answer: aborted 12 min ago, foreign traffic on chat"
+    ]
+    assert unmeasured([sweep_record(outcome="running")], NOW_S, owed=False) == []
+
+
+def test_a_server_that_is_back_is_not_said_to_be_away() -> None:
+    """The refusal was true when it was written; `specwatch stop` has put the server back since."""
+    refused = replace(
+        sweep_record(outcome="refused", reason="chat is not put back yet"),
+        ended_by="outside_window,not_restored",
+        ended_at_s=NOW_S - 60.0,
+    )
+    assert "not put back yet" in unmeasured([refused], NOW_S, owed=True)[0]
+    (back,) = unmeasured([refused], NOW_S, owed=False)
+    assert back.endswith("refused 60 s ago, a server was not put back then; it is now")
+
+
+def test_a_long_tie_is_told_in_words() -> None:
+    tie = ((1, 1.2, 1.1, 1.3), (32, 1.05, 1.01, 1.1), (64, 1.01, 0.94, 1.08))
+    always = crossing(verdict=Verdict.ALWAYS_FASTER, value=None, low=40.0, high=None, band=tie)
+    line = status_line(_of(minute(48.0), stored(always)))
+    assert line.startswith("BELOW   chat  48.0 concurrent per engine; crossover of k3 none up to 64.0, measured")
+    assert "_" not in line
+
+
+def test_the_reason_stands_before_the_details() -> None:
+    line = status_line(_of(minute(24.0), stored()))
+    assert line.index("inside the crossover's interval") < line.index("live arm k3")
+    unknown = status_line(_of(minute(24.0), stored(), settled_at_s=NOW_S + 48.0))
+    assert unknown.startswith(
+        "UNKNOWN chat  sweep 9 has ended and settles for another 48 s; traffic is not compared; 24.0"
+    )
+    assert "is loading" in status_line(_of(minute(24.0), stored(), sweep_id=9))
+
+
+def _of(
+    readings: Sequence[StoredReading],
+    crossover: StoredCrossover,
+    *,
+    sweep_id: int | None = None,
+    settled_at_s: float | None = None,
+) -> EndpointStatus:
+    inputs = EndpointInputs("chat", "chat", None, readings, Identity(version="0.26.0"), "f" * 12, crossover)
+    sweep_id = 9 if settled_at_s is not None else sweep_id
+    inputs = replace(inputs, sweep_id=sweep_id, settled_at_s=settled_at_s)
+    return endpoint_status(inputs, LiveSettings(60.0, 20.0, 86400.0, 3.0), NOW_S)
+
+
+def test_a_daemon_that_is_gone_and_a_pause_are_said_with_what_to_do() -> None:
+    died = gone_words(Gone(Holder(12, "vm")), Path("/srv/config.toml"), 15.0)
+    assert died.startswith("The daemon (pid 12 on vm) died; it last read a page 15 s ago. Nobody is alerted")
+    assert "`specwatch serve --config /srv/config.toml`" in died
+    assert gone_words(Gone(None), Path("c.toml"), None).startswith("The daemon was stopped. Nobody is alerted")
+    paused = pause_words(NOW_S + 7200.0, "launch (ann on vm)", NOW_S)
+    assert "(for 2.0 h): launch (ann on vm)" in paused
+    assert "UTC" in paused
