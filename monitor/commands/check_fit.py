@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, time, timedelta
 
 from monitor.commands.check_text import Remark
+from monitor.commands.cut_answers import cut_answers, cut_words
 from monitor.config.crontab import parse_crontab
 from monitor.config.model import ProbeConfig
 from monitor.config.times import parse_window, zone
@@ -41,6 +42,8 @@ def fit_remarks(
                 said.add(reason.code)
                 when = f"started at {start:%H:%M}, " if reason.code == "window_left" else ""
                 yield Remark.problem(f"the gate would refuse this sweep: {when}{reason.text}")
+    if (cut := cut_answers(plan.load)) is not None:
+        yield Remark.note(cut_words(cut, plan.load.max_tokens))
     if plan.restarts and probe.before is None:
         yield Remark.note(
             "no before hook takes the server out of its router: it is restarted in the first quiet moment of "

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from monitor.commands.cut_answers import cut_answers
 from monitor.config.model import ProbeConfig
 from monitor.service.budget import bounded, need_of, starts_s
 from probes.load.prompts import BUILTIN, Prompt
@@ -47,6 +48,8 @@ class SweepCost:
     """Mean answer that the prompt tokens rest on."""
     answer_known: bool
     """Whether that is what live traffic shows, not half of the cap."""
+    answer_cut_from: float | None
+    """The mean live answer, where the cap cuts it to `answer_tokens`."""
     restarts: int
     """Of the server, the one that brings the live arm back included."""
     refine_restarts: int
@@ -83,6 +86,7 @@ def sweep_cost(plan: SweepPlan, probe: ProbeConfig, prompts: Sequence[Prompt]) -
         prompt_tokens=None if likely is None else int(likely * per_token),
         answer_tokens=answer,
         answer_known=known,
+        answer_cut_from=cut.live_mean if (cut := cut_answers(plan.load)) is not None else None,
         restarts=restarts,
         refine_restarts=again,
         down_s=down_s,

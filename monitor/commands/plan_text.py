@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from monitor.commands.check_text import Remark, count, duration
+from monitor.commands.cut_answers import cut_answers
 from monitor.commands.plan_cost import SweepCost
 from monitor.config.model import ArmConfig, EndpointConfig, ProbeConfig
 from monitor.config.times import minutes_left, parse_window, zone
@@ -119,6 +120,8 @@ def _sends(plan: SweepPlan) -> list[str]:
     lengths = "as long as they are"
     if load.shape is not None:
         lengths = f"lengths as in {load.shape.requests:.0f} requests of live traffic"
+        if cut_answers(load) is not None:
+            lengths += f" but answers cut at {load.max_tokens} tokens"
     shared = "nothing of it from the prefix cache"
     if load.prefix_hit_target > 0:
         shared = f"{load.prefix_hit_target:.0%} of the prompt tokens from the prefix cache"
@@ -172,6 +175,8 @@ def _bound(cost: SweepCost) -> str:
 def _reads(cost: SweepCost) -> list[str]:
     going_by = "" if cost.prompt_tokens is None else f"about {tokens(cost.prompt_tokens)}, "
     why = "as in live traffic" if cost.answer_known else "half of max_tokens"
+    if cost.answer_cut_from is not None:
+        why = f"live answers, {cost.answer_cut_from:.0f} on average, cut at max_tokens"
     return [
         f"{going_by}at most {tokens(cost.prompt_tokens_upper)} prompt tokens, if the mean answer has "
         f"{cost.answer_tokens:.0f} ({why}); shorter answers mean more prompts"

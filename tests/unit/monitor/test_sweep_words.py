@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from monitor.cli import main
+from monitor.commands.check_fit import fit_remarks
 from monitor.commands.plan_cost import sweep_cost
 from monitor.commands.plan_text import plan_lines
 from monitor.config.load import load_config
@@ -263,3 +265,26 @@ def test_prompt_tokens_follow_the_lengths_of_live_traffic_where_they_are_known()
     assert live.prompt_tokens_upper == pytest.approx(live.output_tokens_upper * 1000 / 37, rel=0.01)
     own = sweep_cost(plan(load=LoadSpec("own.jsonl", max_tokens=64, shape=shape)), ProbeConfig(), PROMPTS)
     assert own.prompt_tokens_upper == pytest.approx(own.output_tokens_upper * 100 / 37, rel=0.01)
+
+
+def test_a_cap_below_live_answers_is_said_with_what_to_set() -> None:
+    """A sweep of answers that are cut in half is not a sweep of live traffic."""
+    answers = (50.0, 200.0, 250.0, 500.0)
+    tight = plan(load=LoadSpec(max_tokens=128, shape=LengthShape((100.0,), answers, 1319.0)))
+    probe, now = ProbeConfig(), datetime.now(UTC)
+    (note,) = fit_remarks(tight, probe, now)
+    assert not note.is_problem
+    assert note.text == (
+        "max_tokens = 128 cuts 75% of answers as long as live ones: the sweep's mean answer has 108 tokens, the live "
+        "one 250; set max_tokens = 512 or more"
+    )
+    endpoint = EndpointConfig(name="e", url="http://127.0.0.1:9")
+    cost = sweep_cost(tight, probe, PROMPTS)
+    words = " ".join(" ".join(plan_lines(tight, endpoint, probe, cost, now, skip_gate=True)).split())
+    assert "lengths as in 1319 requests of live traffic but answers cut at 128 tokens" in words
+    assert "if the mean answer has 108 (live answers, 250 on average, cut at max_tokens)" in words
+    roomy = replace(tight, load=replace(tight.load, max_tokens=512))
+    assert list(fit_remarks(roomy, probe, now)) == []
+    assert "(as in live traffic)" in " ".join(
+        plan_lines(roomy, endpoint, probe, sweep_cost(roomy, probe, PROMPTS), now, skip_gate=True)
+    )
