@@ -6,7 +6,6 @@ The only place that holds a secret's value between the environment and the reque
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -113,15 +112,30 @@ def _merged(endpoint: EndpointConfig, arm: ArmConfig) -> EndpointConfig:
 
 
 def _target(server: EndpointConfig, name: str, key_from: str, metrics_key_from: str) -> Target:
-    """`key_from` and `metrics_key_from` say which table of the file names the secret, for errors."""
-    headers = {**server.headers, **_secret_headers(server.secret_headers, key_from)}
+    """`key_from` and `metrics_key_from` say which table of the file names the secret, for errors; all are named."""
+    problems: list[Problem] = []
+
+    def held(env: str | None, file: str | None, where: str, stem: str) -> str | None:
+        try:
+            return _secret(env, file, where, stem)
+        except ConfigError as error:
+            problems.extend(error.problems)
+            return None
+
+    headers = dict(server.headers)
+    for name, place in server.secret_headers.items():
+        kind, _, rest = place.partition(":")
+        env, file = (rest, None) if kind == "env" else (None, rest)
+        headers[name] = held(env, file, key_from, f"secret_headers.{name}") or ""
     metrics_headers = dict(headers)
-    key = _secret(server.api_key_env, server.api_key_file, key_from, "api_key")
+    key = held(server.api_key_env, server.api_key_file, key_from, "api_key")
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
-    metrics_key = _secret(server.metrics_key_env, server.metrics_key_file, metrics_key_from, "metrics_key")
+    metrics_key = held(server.metrics_key_env, server.metrics_key_file, metrics_key_from, "metrics_key")
     if metrics_key is not None:
         metrics_headers["Authorization"] = f"Bearer {metrics_key}"
+    if problems:
+        raise ConfigError(problems)
     return Target(
         name=name,
         url=server.url.rstrip("/"),
@@ -135,18 +149,6 @@ def _target(server: EndpointConfig, name: str, key_from: str, metrics_key_from: 
         client_key=server.client_key,
         verify_tls=not server.insecure_skip_verify,
     )
-
-
-def _secret_headers(places: Mapping[str, str], where: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, place in places.items():
-        kind, _, rest = place.partition(":")
-        value = _secret(
-            rest if kind == "env" else None, rest if kind == "file" else None, where, f"secret_headers.{name}"
-        )
-        assert value is not None
-        found[name] = value
-    return found
 
 
 def _secret(env: str | None, file: str | None, where: str, stem: str) -> str | None:

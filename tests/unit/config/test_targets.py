@@ -144,3 +144,16 @@ def test_a_secret_header_whose_variable_is_missing_is_named() -> None:
         endpoint_target(_endpoint(secret_headers={"X-Api-Key": "env:NOT_THERE"}))
     assert "secret_headers.X-Api-Key" in _said(caught)
     assert "NOT_THERE" in _said(caught)
+
+
+def test_every_missing_secret_of_a_server_is_named_at_once(tmp_path: Path) -> None:
+    endpoint = _endpoint(
+        api_key_env="UNSET",
+        metrics_key_file=str(tmp_path / "none"),
+        secret_headers={"X-Tenant": "env:EMPTY", "X-Good": "env:KEY"},
+    )
+    with pytest.raises(ConfigError) as caught:
+        endpoint_target(endpoint)
+    keys = [problem.key for problem in caught.value.problems]
+    assert keys == [f'endpoint "chat".{key}' for key in ("secret_headers.X-Tenant", "api_key_env", "metrics_key_file")]
+    assert SECRET not in _said(caught)
