@@ -18,6 +18,9 @@ _SECRET = re.compile(
 )
 """A value written out after a word that names a secret; `--api-key $KEY` and `--api-key-file F` are none."""
 
+ARM_VARIABLE = "SPECWATCH_ARM"
+"""Tells a restart command which arm is wanted."""
+
 
 def check_arms(endpoint: EndpointConfig, key: Key) -> Iterator[Finding]:
     """Findings on the arms at `key` + ("arm", position) and on what the probe says of them."""
@@ -161,11 +164,14 @@ def _check_restarts(arms: Sequence[ArmConfig], probe: ProbeConfig, key: Key) -> 
         )
     for index, arm in enumerate(arms):
         twin = next((other for other in arms[:index] if arm.restart and other.restart == arm.restart), None)
-        if twin is not None and arm.speculation is not False:
+        reads_arm = arm.restart is not None and ARM_VARIABLE in arm.restart
+        if twin is not None and arm.speculation is not False and not reads_arm:
             yield Finding(
                 (*key, "arm", index, "restart"),
-                f'is the command of arm "{twin.name}" as well, so both would be the same server',
-                "give each arm its own command, or set speculation = false to compare a server with itself",
+                f'is the command of arm "{twin.name}" as well: right where it goes by the variable {ARM_VARIABLE}, '
+                "which names the arm; otherwise both would be the same server",
+                "nothing to do where it reads the variable; otherwise give each arm its own command, or set "
+                "speculation = false to compare a server with itself",
                 note=True,
             )
 

@@ -73,7 +73,7 @@ def test_a_command_names_its_secrets_and_does_not_hold_them(tmp_path: Path, comm
     [
         ('"./serve off"', '"./serve --spec \'{\\"disable_by_batch_size\\": 8}\'"', "has ignored since 0.10"),
         ('"./serve off"', '"./serve --speculative-disable-by-batch-size 8"', "has ignored since 0.10"),
-        ('"./serve off"', '"./serve k3"', "both would be the same server"),
+        ('"./serve off"', '"./serve k3"', "right where it goes by the variable SPECWATCH_ARM"),
     ],
 )
 def test_a_restart_command_that_does_not_do_what_it_says_is_noted(
@@ -82,6 +82,12 @@ def test_a_restart_command_that_does_not_do_what_it_says_is_noted(
     (note,) = sound(tmp_path, edited(old, new, restartable())).notes
     assert words in note.message
     assert note.suggestion
+
+
+def test_one_command_that_names_the_arm_by_variable_is_no_mistake(tmp_path: Path) -> None:
+    by_variable = edited('"./serve off"', '"./serve $SPECWATCH_ARM"', restartable())
+    both = edited('"./serve k3"', '"./serve $SPECWATCH_ARM"', by_variable)
+    assert sound(tmp_path, both).notes == ()
 
 
 def test_what_only_restarts_use_is_noted_without_them(tmp_path: Path) -> None:
