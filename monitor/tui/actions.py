@@ -65,8 +65,17 @@ ACTIONS: tuple[Action, ...] = (
         "stop the running sweep of the selected pool",
         ("fleet", "endpoint", "sweep"),
         writes=True,
+        footer=TABS,
     ),
-    Action("ack", ("a",), "a", "Acknowledge", "say that somebody looks after this alert", ("alerts",), True, TABS),
+    Action(
+        "ack",
+        ("a",),
+        "a",
+        "Acknowledge",
+        "say that somebody looks after the selected alert, or the selected endpoint's",
+        writes=True,
+        footer=("alerts",),
+    ),
     Action("help", ("question_mark", "f1"), "?", "Help", "this list", footer=TABS),
     Action("command_palette", ("ctrl+p", "colon"), "ctrl+p", "Palette", "find an action by its name"),
     Action(

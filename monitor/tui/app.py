@@ -355,7 +355,7 @@ class SpecwatchApp(App[None]):
             return
         alert_id = firing_id(self._view)
         if alert_id is None:
-            self.notify("Nothing fires there: only a firing alert can be acknowledged.", markup=False)
+            self.notify("Nothing fires there: only an alert that fires can be acknowledged.", markup=False)
         else:
             self._send("ack", alert_id)
 

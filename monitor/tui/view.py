@@ -157,14 +157,16 @@ def ordered(view: View) -> tuple[EndpointStatus, ...]:
     if view.sort == "name":
         return tuple(sorted(rows, key=lambda status: status.name, reverse=view.reverse))
 
-    def key(status: EndpointStatus) -> tuple[int, float, str]:
+    def key(status: EndpointStatus) -> tuple[int, int, float, str]:
         value, worst_first = _sort_value(status, view.sort)
         alert = view.alert_of(status.name)
         if view.sort == "headroom" and alert is not None and alert.phase is AlertPhase.FIRING and not view.reverse:
-            return (0, value if value is not None else -math.inf, status.name)
+            return (0, 0, value if value is not None else -math.inf, status.name)
         if value is None:
-            return (2 if status.state is not State.OK else 3, 0.0, status.name)
-        return (1, value if worst_first != view.reverse else -value, status.name)
+            return (2 if status.state is not State.OK else 3, 0, 0.0, status.name)
+        place = _place(status) if view.sort == "headroom" else 0
+        up = worst_first != view.reverse
+        return (1, -place if view.reverse else place, value if up else -value, status.name)
 
     return tuple(sorted(rows, key=key))
 
@@ -180,6 +182,18 @@ def _sort_value(status: EndpointStatus, sort: str) -> tuple[float | None, bool]:
     if status.headroom is None and status.verdict in _WITHOUT_HEADROOM:
         return _WITHOUT_HEADROOM[status.verdict], True
     return status.headroom, True
+
+
+def _place(status: EndpointStatus) -> int:
+    """What being sorted by headroom goes by first: an interval's lower edge alone would put a tie above a loss."""
+    if status.verdict is LiveVerdict.ABOVE:
+        return 3 if above_but_off(status) else 0
+    return 1 if status.verdict is LiveVerdict.INSIDE else 2
+
+
+def above_but_off(status: EndpointStatus) -> bool:
+    """The load is above, and speculation is off as it should be: nothing is lost."""
+    return status.verdict is LiveVerdict.ABOVE and status.live_arm is not None and not status.drafting
 
 
 def moved(view: View, step: int) -> View:
@@ -228,6 +242,10 @@ def alert_endpoint(view: View) -> str:
 
 def firing_id(view: View) -> str | None:
     """The id of the firing alert that the selected row speaks of; None where it speaks of none."""
+    if view.tab != "alerts":
+        ours = [a for a in view.active_alerts if view.status is not None and a.endpoint == view.status.name]
+        firing = [a for a in ours if a.phase is AlertPhase.FIRING]
+        return min(firing, key=lambda a: a.rule == NOT_RESTORED).alert_id if firing else None
     name, event = alert_endpoint(view), selected_event(view)
     if view.alert.endswith(f":{NOT_RESTORED}") or (event is not None and event.rule == NOT_RESTORED):
         loud = [a for a in view.snapshot.alerts if a.endpoint == name and a.rule == NOT_RESTORED]

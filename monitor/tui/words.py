@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from monitor.compared import compared_in, moved_in, withdrawn
 from monitor.now_words import tokens, unreckoned_short
 from monitor.tui import format as fmt
-from monitor.tui.view import View, above_since_s, since_s
+from monitor.tui.view import View, above_but_off, above_since_s, since_s
 from monitor.units import age_text, percent
 from monitor.values import AlertPhase, CrossoverNow, EndpointStatus, LiveVerdict
 from probes.answer_values import Verdict
@@ -57,7 +57,7 @@ def sign(view: View, status: EndpointStatus) -> Sign:
         ago = _ago(above_since_s(view, status), at_s)
         if alert is not None:
             return Sign("▲", f"pending {ago}".strip(), "bad")
-        if status.live_arm is not None and not status.drafting:
+        if above_but_off(status):
             return Sign("○", "above, off", "good")
         return Sign("▲", f"above {ago}".strip(), "bad")
     if status.verdict is LiveVerdict.INSIDE:
@@ -126,6 +126,17 @@ def arm_text(status: EndpointStatus) -> str:
     k = status.effective_k if status.effective_k is not None else status.k
     k_text = "" if k is None else f" K{fmt.number(k, 1).removesuffix('.0')}"
     return f"{status.live_arm or '?'}{k_text}"
+
+
+def server_text(status: EndpointStatus) -> str:
+    """Engine, version and how many schedulers it has; what is not known is left out and never 0."""
+    if status.engine_kind is None and not status.version:
+        return "engine unknown"
+    parts = [" ".join(part for part in (status.engine_kind or "", status.version or "") if part)]
+    if count := len(status.engines):
+        busiest = f", busiest {status.busiest_engine}" if count > 1 and status.busiest_engine else ""
+        parts.append(f"{count} engine{'s' if count != 1 else ''}{busiest}")
+    return " · ".join(parts)
 
 
 def data_age(view: View, status: EndpointStatus) -> float | None:

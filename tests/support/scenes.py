@@ -45,7 +45,8 @@ def firing_event() -> AlertEvent:
         kind="firing",
         at_s=NOW - 600,
         started_at_s=NOW - 720,
-        title="chat-a is over its crossover: 37.2 against 24 [21-28]",
+        title="chat-a (pool chat-70b): speculation is costing about 10% (11% more time per token) at 37.2 concurrent; "
+        "crossover 24 [21, 28]",
         text=(
             "Speculation (k3) costs 10% on chat-a since 03:00 UTC: 37.2 requests in the system, crossover 24 [21-28].\n"
             "Take load off chat-a, or switch speculation off there until the load falls below 21."
@@ -63,10 +64,15 @@ def firing() -> Snapshot:
         endpoint="chat-b",
         kind="resolved",
         at_s=NOW - 2 * DAY,
-        title="chat-b is back under its crossover after 26m",
+        title="chat-b (pool chat-70b): resolved after 26 min: the slowdown has stayed under 1% for 5 min",
         text="chat-b lost up to 8% for 26 minutes.",
     )
-    first = replace(before, kind="firing", at_s=NOW - 2 * DAY - 1560, title="chat-b is over its crossover: 33.0")
+    first = replace(
+        before,
+        kind="firing",
+        at_s=NOW - 2 * DAY - 1560,
+        title="chat-b (pool chat-70b): speculation is costing about 8% at 33.0 concurrent",
+    )
     return snapshot(
         endpoint("chat-a", 37.2),
         endpoint("chat-b", 24.6, acceptance_length=2.38, verdict_reason=TIE),

@@ -18,7 +18,7 @@ from monitor.tui.lines import as_text
 from monitor.tui.view import View
 from tests.support.scene_parts import SceneFeed
 from tests.support.scenes import broken, firing, sweeping
-from tests.support.screens import screen_text, shown, until, watching
+from tests.support.screens import notices, screen_text, shown, until, watching
 
 Check = Callable[[Pilot[None], SceneFeed, str], bool]
 
@@ -102,6 +102,8 @@ def test_no_two_actions_share_a_key(tab: str) -> None:
 @pytest.mark.parametrize("tab", TABS)
 def test_the_footer_names_at_most_seven_keys_and_always_help_and_quit(tab: str) -> None:
     named = [action.id for action in offered(tab, readonly=False) if tab in action.footer]
+    if "sweep_now" in named:
+        named.remove("abort_sweep")  # it takes the other's place while a sweep runs
     assert len(named) <= 7
     assert {"help", "quit_view"} <= set(named)
 
@@ -123,6 +125,26 @@ async def test_readonly_ignores_the_keys_that_write(tab: str, key: str) -> None:
         assert not isinstance(pilot.app.screen, Confirm)
         assert feed.requests == []
         assert "run sweep" not in screen_text(pilot)
+
+
+async def test_the_footer_offers_the_abort_while_a_sweep_runs() -> None:
+    for scene, named, other in ((sweeping(), "X abort sweep", "R run"), (firing(), "R run sweep", "X abort")):
+        async with watching(SceneFeed(scene)) as pilot:
+            last = screen_text(pilot).split("\n")[-2]
+            assert named in last
+            assert other not in last
+            assert "? help   q quit" in last
+
+
+@pytest.mark.parametrize("tab", "12")
+async def test_an_alert_is_acknowledged_from_where_it_is_seen(tab: str) -> None:
+    feed = SceneFeed(firing())
+    async with watching(feed) as pilot:
+        await pilot.press(tab, "a")
+        await until(pilot, lambda: feed.requests == [("ack", "a1")])
+        await pilot.press("j", "a")
+        await until(pilot, lambda: "Nothing fires there" in notices(pilot))
+        assert feed.requests == [("ack", "a1")]
 
 
 async def test_the_palette_holds_the_table_and_nothing_else() -> None:

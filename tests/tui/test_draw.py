@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -11,7 +12,7 @@ from monitor.tui.draw import endpoint as endpoint_screen
 from monitor.tui.draw import fleet, frame, sweep
 from monitor.tui.draw.cells import cell_table
 from monitor.tui.draw.columns import COLUMNS, chosen
-from monitor.tui.draw.helptext import sweep_question
+from monitor.tui.draw.helptext import help_lines, sweep_question
 from monitor.tui.lines import as_text
 from monitor.tui.view import View, settled
 from monitor.tui.words import alert_note
@@ -46,6 +47,12 @@ def test_the_table_always_fits_and_always_shows_the_data_age(width: int) -> None
     rows = [row.text for row in fleet.draw(settled(View(multi_engine())), width, 30) if row.item]
     assert all(cell_len(row) <= width for row in rows)
     assert all(row.rstrip().endswith("3s") for row in rows)
+
+
+@pytest.mark.parametrize(("width", "name"), [(80, "chat-llama70b-eu"), (60, "demo-chat-1a")])
+def test_a_name_is_not_cut_while_the_state_column_has_blanks(width: int, name: str) -> None:
+    text = as_text(fleet.draw(settled(View(snapshot(endpoint(name, 9.0)))), width, 21))
+    assert f"›{name} " in text.split("\n")[3]
 
 
 def test_a_large_crossover_widens_its_column_instead_of_losing_digits() -> None:
@@ -190,6 +197,24 @@ def test_without_its_daemon_the_header_claims_no_quiet_and_dates_the_data() -> N
     fired = frame.header(View(daemon_gone()), 80).text
     assert "▲ 1 fired, alerts off" in fired
     assert "03:12:45Z data 2m50s old" in fired
+
+
+def test_engines_that_are_not_known_are_left_out_and_not_counted_as_none() -> None:
+    def said(**changes: object) -> str:
+        return as_text(fleet.draw(settled(View(snapshot(endpoint("chat-a", 9.0, **changes)))), 120, 21))
+
+    assert "vllm 0.26.0 · 1 engine" in said()
+    assert "0 engines" not in said(engines=())
+    assert "· vllm 0.26.0" in said(engines=())
+    assert "engine unknown" in said(engines=(), engine_kind=None, version=None)
+
+
+def test_help_and_manual_agree_on_what_a_small_headroom_and_below_mean() -> None:
+    manual = " ".join((Path(__file__).parents[2] / "docs" / "tui.md").read_text(encoding="utf-8").split())
+    shown = " ".join(as_text(help_lines(View(healthy()), 200)).split())
+    for text in (manual, shown):
+        assert "under 1.00× is over" not in text
+        assert "not above the crossover: speculation pays at this load, or is no worse as far as measured" in text
 
 
 def test_what_a_sweep_will_do_is_told_by_one_that_ran_here_and_not_by_imported_results() -> None:

@@ -47,6 +47,15 @@ async def test_phases(phase: str, note: str, arm: str | None, rung: int | None, 
     assert says in seen
     assert note in seen
     assert "went on with sweep 40" in seen
+    assert ("21m left" in seen) is (phase in ("refine", "restart"))
+    assert ("21m of cells after that" in seen) is (phase == "backoff")
+
+
+async def test_without_a_daemon_nobody_is_said_to_try_again() -> None:
+    for mode in ("local", "daemon_gone"):
+        seen = " ".join((await picture(replace(not_restored(), mode=mode))).split())
+        assert "no daemon tries it again or tells anybody" in seen
+        assert "every hour" not in seen
 
 
 def test_each_of_two_alerts_of_one_endpoint_is_acknowledged_for_itself() -> None:

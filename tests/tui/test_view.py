@@ -10,7 +10,7 @@ from monitor.tui.draw.alerts import draw as draw_alerts
 from monitor.tui.view import View, above_since_s, alert_endpoint, firing_id, matches, moved, settled
 from monitor.tui.words import farewell, headline, sign
 from monitor.values import AlertPhase, AlertState, Intent
-from tests.support.scene_parts import endpoint
+from tests.support.scene_parts import endpoint, snapshot
 from tests.support.scene_sweeps import NOW
 from tests.support.scenes import broken, daemon_gone, firing, healthy, multi_engine, pending, sweeping, undecided
 
@@ -24,14 +24,24 @@ def test_worst_headroom_comes_first_then_the_unreadable_then_the_unknown() -> No
     assert names(View(broken()))[:3] == ["chat-a", "chat-asleep", "chat-down"]
     assert names(View(undecided())) == [
         "never",
-        "spec-off",
         "open-edge",
         "always",
+        "spec-off",
         "expired",
         "few-cells",
         "new",
         "unclear",
     ]
+
+
+def test_a_tie_under_a_wide_interval_does_not_stand_above_a_loss() -> None:
+    tie = endpoint("tie", 26.0, headroom=0.4)
+    loss = endpoint("loss", 29.0)
+    off = endpoint("off", 60.0, live_arm="off", drafting=False)
+    fine = endpoint("fine", 6.0)
+    view = View(snapshot(fine, off, tie, loss))
+    assert names(view) == ["loss", "tie", "fine", "off"]
+    assert names(replace(view, reverse=True)) == names(view)[::-1]
 
 
 def test_a_firing_endpoint_without_data_stays_on_top() -> None:

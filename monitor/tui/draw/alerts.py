@@ -6,36 +6,36 @@ Active alerts and history are one list for the cursor; the selected one's full t
 from __future__ import annotations
 
 from monitor.tui import format as fmt
+from monitor.tui.draw.deliveries import deliveries, shown
 from monitor.tui.lines import BLANK, Line, Span, fit, line, middle, pad, paragraph
 from monitor.tui.view import NOT_RESTORED, View, active_item, alert_endpoint, event_item, selected_event, since_s
 from monitor.tui.words import facts
-from monitor.values import AlertEvent, AlertPhase, AlertState, Delivery
+from monitor.values import AlertEvent, AlertPhase, AlertState
 
-MIN_HISTORY, MIN_DELIVERY = 3, 2
+MIN_HISTORY, MIN_DELIVERY = 3, 4
 """Rows that these keep when the selected alert's text wants the screen."""
 
 
 def draw(view: View, width: int, height: int) -> list[Line]:
     """The whole screen; rows beyond `height` scroll."""
-    snapshot = view.snapshot
-    active = [_active(view, alert, width) for alert in view.active_alerts]
+    active = [row for alert in view.active_alerts for row in _active(view, alert, width)]
     if not active:
         active = paragraph(_quiet(view), width, role="dim", indent=" ")
-    events = [_event(view, event, width) for event in snapshot.events]
-    deliveries = [_delivery(view, delivery, width) for delivery in snapshot.deliveries]
+    events = _events(view, width)
+    told = deliveries(view, width)
     chosen = _chosen(view, width)
     room = height - len(active) - len(chosen) - 4
-    keep = max(MIN_HISTORY, room - min(len(deliveries) or 1, max(MIN_DELIVERY, room // 3)))
+    keep = max(MIN_HISTORY, room - min(sum(map(len, told)) or 1, max(MIN_DELIVERY, room // 3)))
     rows = [
         _head("Active now", width),
         *active,
         _head("History, newest first", width),
         *_window(view, events, keep),
         *([] if events else [line(Span(" Nothing has fired yet.", "dim"))]),
-        _head("Delivery", width),
-        *deliveries[: max(MIN_DELIVERY, room - min(len(events), keep))],
+        _head("Delivery, what went wrong first", width),
+        *shown(told, max(MIN_DELIVERY, room - min(len(events), keep))),
     ]
-    if not deliveries:
+    if not told:
         rows += paragraph(
             "Nothing was sent. Channels are [[channel]] tables in config.toml.", width, role="dim", indent=" "
         )
@@ -63,9 +63,8 @@ def _window(view: View, rows: list[Line], height: int) -> list[Line]:
     return [*kept, line(Span(f"  … {len(rows) - len(kept)} more", "dim"))]
 
 
-def _active(view: View, alert: AlertState, width: int) -> Line:
+def _active(view: View, alert: AlertState, width: int) -> list[Line]:
     at_s = view.snapshot.at_s
-    item = active_item(alert)
     firing = alert.phase is AlertPhase.FIRING
     since = since_s(alert)
     when = "" if since is None else f"since {fmt.minute(since, at_s)} ({fmt.age(at_s - since)})"
@@ -77,55 +76,49 @@ def _active(view: View, alert: AlertState, width: int) -> Line:
     ack = view.snapshot.acks.get(alert.alert_id or "")
     if ack is not None:
         notes.append(f"acknowledged by {ack.who} {fmt.age(at_s - ack.created_at_s)} ago")
-    return _row(
-        view,
-        item,
-        width,
+    size = min(20, max(len(one.endpoint) for one in view.active_alerts))
+    spans = (
         Span("▲ FIRING " if firing else "△ pending", "alarm" if firing else "warn"),
-        Span(f"  {pad(middle(alert.endpoint, 20), 20)} ", "strong"),
+        Span(f"  {pad(middle(alert.endpoint, size), size)} ", "strong"),
         Span(f"{alert.rule.replace('_', ' ')} {when}", "text"),
-        Span(f"  {', '.join(notes)}" if notes else "", "warn"),
     )
+    note = Span(f"  {', '.join(notes)}" if notes else "", "warn")
+    item = active_item(alert)
+    if 1 + sum(len(span.text) for span in (*spans, note)) <= width:
+        return [_row(view, item, width, *spans, note)]
+    return [_row(view, item, width, *spans), fit(line(Span(" " * 11), note, item=item), width)]
 
 
-def _event(view: View, event: AlertEvent, width: int) -> Line:
-    firing = event.kind == "firing"
-    return _row(
-        view,
-        event_item(event),
-        width,
-        Span(pad(fmt.minute(event.at_s, view.snapshot.at_s), 14), "label"),
-        Span("▲ fired   " if firing else "● resolved", "bad" if firing else "good"),
-        Span(f" {pad(middle(event.endpoint, 14), 14)} ", "strong"),
-        Span(event.title, "text"),
-    )
+def _events(view: View, width: int) -> list[Line]:
+    """A row each; what it says begins with its numbers, for the endpoint has a column of its own."""
+    events, at_s = view.snapshot.events, view.snapshot.at_s
+    date = max((len(fmt.minute(event.at_s, at_s)) for event in events), default=0)
+    name = min(14, max((len(event.endpoint) for event in events), default=0))
+    return [
+        _row(
+            view,
+            event_item(event),
+            width,
+            Span(pad(fmt.minute(event.at_s, at_s), date), "label"),
+            Span(
+                " ▲ fired   " if event.kind == "firing" else " ● resolved", "bad" if event.kind == "firing" else "good"
+            ),
+            Span(f" {pad(middle(event.endpoint, name), name)} ", "strong"),
+            Span(_said(event), "text"),
+        )
+        for event in events
+    ]
+
+
+def _said(event: AlertEvent) -> str:
+    """The title without the endpoint and the pool that it begins with."""
+    pooled = event.title.removeprefix(f"{event.endpoint} (pool {event.pool}): ")
+    return pooled.removeprefix(f"{event.endpoint}: ")
 
 
 def _row(view: View, item: str, width: int, *spans: Span) -> Line:
     selected = item == view.alert
     return fit(line(Span("›" if selected else " ", "key"), *spans, item=item, selected=selected), width)
-
-
-def _delivery(view: View, delivery: Delivery, width: int) -> Line:
-    at_s = view.snapshot.at_s
-    if delivery.delivered_at_s is not None:
-        took = delivery.delivered_at_s - delivery.created_at_s
-        state = Span(f"● delivered {fmt.minute(delivery.delivered_at_s, at_s)}, {fmt.age(took)} after", "good")
-    elif delivery.dead_at_s is not None:
-        state = Span(f"✕ GIVEN UP after {delivery.attempts}: {delivery.last_error}", "bad")
-    elif delivery.attempts:
-        wait = fmt.age(max(0.0, delivery.next_try_s - at_s))
-        state = Span(f"◌ retry {delivery.attempts + 1} in {wait}: {delivery.last_error}", "warn")
-    else:
-        state = Span("◌ waiting to be sent", "warn")
-    return fit(
-        line(
-            Span(f" {pad(delivery.channel, 10)} ", "strong"),
-            Span(f"{delivery.event.kind} {middle(delivery.event.endpoint, 14)}  ", "label"),
-            state,
-        ),
-        width,
-    )
 
 
 def told_event(view: View) -> AlertEvent | None:

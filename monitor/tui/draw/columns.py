@@ -116,6 +116,17 @@ def chosen(width: int, view: View) -> tuple[tuple[Column, int], ...]:
             more = min(spare, max(0, wanted - widths[column_id]))
             widths[column_id] += more
             spare -= more
+    for column_id, least, cells in (
+        ("state", "state", [sign(view, s).text for s in view.rows]),
+        ("arm", "arm, K", texts["arm"]),
+    ):
+        if column_id in widths:
+            # Words that are short today lend their blanks to a name that would be cut.
+            lent = max(0, widths[column_id] - max(map(len, (least, *cells))))
+            missing = max((len(text) for text in texts["endpoint"]), default=0) - widths["endpoint"]
+            lent = min(lent, max(0, missing))
+            widths[column_id] -= lent
+            widths["endpoint"] += lent
     return tuple((column, widths[column.id]) for column in kept)
 
 

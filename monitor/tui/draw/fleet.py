@@ -20,6 +20,7 @@ from monitor.tui.words import (
     facts,
     headline,
     now_text,
+    server_text,
     sign,
     swept_text,
     why,
@@ -118,9 +119,6 @@ def detail(view: View, width: int) -> list[Line]:
     crossover = status.crossover
     role = "dim" if dimmed(view, status) else "text"
     found = sign(view, status)
-    version = " ".join(part for part in (status.engine_kind or "", status.version or "") if part) or "engine unknown"
-    engines = f"{len(status.engines)} engine{'s' if len(status.engines) != 1 else ''}"
-    busiest = f", busiest {status.busiest_engine}" if len(status.engines) > 1 and status.busiest_engine else ""
     live = f"crossover: {crossover_text(view, status)}"
     if crossover is not None:
         old = f"{fmt.age(crossover.age_s)} old (sweep {crossover.sweep_id}{', EXPIRED' if crossover.expired else ''})"
@@ -138,7 +136,7 @@ def detail(view: View, width: int) -> list[Line]:
             Span(f" {status.name}", "strong"),
             Span("  "),
             Span(found.text, found.role),
-            Span(f"  pool {status.pool} · {version} · {engines}{busiest}", "label"),
+            Span(f"  pool {status.pool} · {server_text(status)}", "label"),
         ),
         *paragraph(f"{why(view, status)}. {alert_note(view, status)}", width, indent=" ", limit=3),
         *paragraph(f"{live} · {arm}", width, role=role, indent=" ", limit=3),

@@ -97,7 +97,7 @@ def banners(view: View, width: int) -> list[Line]:
         rows.append("DAEMON GONE: nobody scrapes, alerts or sweeps. Start it again: specwatch serve")
     if view.held_s is not None:
         rows.append(f"VIEW PAUSED {fmt.age(view.held_s)}, {view.held} newer snapshots: watching goes on, p shows now")
-    bars = [bar for text in loud for bar in _loud(text, width)]
+    bars = [bar for text in loud for bar in _loud(text, width, watched=view.snapshot.mode == "daemon")]
     bars += [fit(line(Span(f" {text}".ljust(width), "banner")), width) for text in rows]
     paused = pause_text(view, short=False)
     bars += [fit(line(Span(f" {paused}", "warn")), width)] if paused else []
@@ -121,9 +121,12 @@ def unswept(view: View) -> list[str]:
     return told
 
 
-def _loud(text: str, width: int) -> list[Line]:
+def _loud(text: str, width: int, *, watched: bool) -> list[Line]:
     """The one banner that is never cut short: what is wrong, then what to do."""
-    todo = "`specwatch stop` puts it back and says what hinders; it is tried again and told every hour until then."
+    until = (
+        "it is tried again and told every hour until then" if watched else "no daemon tries it again or tells anybody"
+    )
+    todo = f"`specwatch stop` puts it back and says what hinders; {until}."
     rows = wrap(text, width - 2, limit=3) + wrap(todo, width - 2, limit=2)
     return [line(Span(f" {row}".ljust(width), "alarm")) for row in rows]
 
@@ -149,7 +152,9 @@ def tabs(view: View, width: int) -> Line:
 def footer(view: View, width: int) -> Line:
     """At most seven keys of this screen; the rest is in the help."""
     spans: list[Span] = []
-    named = [action for action in offered(view.tab, readonly=view.readonly) if view.tab in action.footer][:7]
+    idle = "abort_sweep" if view.running_sweep is None else "sweep_now"
+    ours = offered(view.tab, readonly=view.readonly)
+    named = [action for action in ours if view.tab in action.footer and action.id != idle][:7]
     used = 0
     for action in named:
         need = len(action.shown) + len(action.title) + 4

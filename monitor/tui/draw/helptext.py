@@ -12,7 +12,7 @@ from monitor.tui.view import View
 GLYPHS = (
     ("▲", "above its crossover: FIRING, pending or above (no alert rule applies), and since when"),
     ("◆", "inside the crossover's interval: neither paying nor losing for sure"),
-    ("●", "below: speculation pays at this load"),
+    ("●", "below: not above the crossover: speculation pays at this load, or is no worse as far as measured"),
     ("?", "unknown: no or an unclear or expired crossover; the reason stands beneath the table"),
     ("◌ ✕ ○", "stale; down, unauthorized, not an engine; empty page, sleeping, above but off"),
     ("»", "a sweep loads it: not judged until it settled"),
@@ -21,7 +21,7 @@ GLYPHS = (
 )
 WORDS = (
     ("conc", "concurrency: requests in the system per engine, mean of the live window, busiest engine"),
-    ("headrm", "headroom: the crossover's lower edge over concurrency; under 1.00× is over"),
+    ("headrm", "headroom: the crossover's lower edge over concurrency; under 1.00× is inside the interval, or over it"),
     ("speed", "output tok/s of the live arm over the baseline's at this concurrency, with its band"),
     ("swept", "age of the crossover; ! means expired: shown, not alerted on"),
     ("data", "age of the newest good reading"),
