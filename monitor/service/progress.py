@@ -1,17 +1,18 @@
-"""A sweep's progress on stderr: one redrawn bar on a terminal, a line per cell elsewhere."""
+"""A sweep's progress on stderr: one redrawn bar on a terminal, a row per cell everywhere."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Self, TextIO
 
-from monitor.service.sweep_report import cell_line
+from monitor.service.cell_table import COLUMNS, CellTable, wrapped
 from monitor.units import age_text
 from monitor.values import SweepProgress
 from probes.values import Cell
 
-WIDTH = 24
+WIDTH = 16
 PHASE_WORDS = {
     "backoff": "gives way to others' traffic",
     "refine": "refining around the crossing",
@@ -20,8 +21,9 @@ PHASE_WORDS = {
 }
 """Of phases whose name alone does not say what happens."""
 OF_CELLS = ("cells", "refine")
-AT_THE_END = ("estimate", "done", "restore")
-"""No cell comes any more, also where some are missing: the time left for cells says nothing."""
+NO_TIME_LEFT = ("estimate", "done", "restore", "backoff")
+"""No cell comes any more, also where some are missing, or nobody knows when the next one does: the time left for cells
+says nothing of the end."""
 CLEAR = "\r\x1b[2K"
 
 
@@ -32,6 +34,8 @@ class ProgressPrinter:
         self._stream = stream
         self._live = stream.isatty()
         self._shown = ""
+        self._told = ""
+        self._table = CellTable()
 
     def __enter__(self) -> Self:
         return self
@@ -46,15 +50,22 @@ class ProgressPrinter:
         """Show how far the sweep is."""
         line = progress_line(now)
         if self._live:
-            self._write(CLEAR + line)
+            # A line that wraps could not be cleared again; what is too long for the bar stays above it.
+            above = ""
+            if now.note and len(line) > COLUMNS:
+                said = f"{PHASE_WORDS.get(now.phase, now.phase)}: {now.note}"
+                above = "" if said == self._told else "".join(f"{one}\n" for one in wrapped(said))
+                self._told, line = said, progress_line(replace(now, note=""))
+            line = line[:COLUMNS]
+            self._write(CLEAR + above + line)
         elif now.phase not in OF_CELLS and line != self._shown:
             self._write(line + "\n")
         self._shown = line
 
     def cell(self, cell: Cell) -> None:
         """One finished cell, which stays on the screen."""
-        line = cell_line(cell) + "\n"
-        self._write(CLEAR + line + self._shown if self._live else line)
+        lines = "".join(f"{line}\n" for line in self._table.lines(cell))
+        self._write(CLEAR + lines + self._shown if self._live else lines)
 
     def _write(self, text: str) -> None:
         # The terminal may have gone; the sweep must still end in order and leave its record.
@@ -72,6 +83,6 @@ def progress_line(now: SweepProgress) -> str:
     bar = "#" * done + "-" * (WIDTH - done)
     at = f"{now.arm} x{now.rung} #{now.repeat}" if now.arm is not None else ""
     where = f"  {at}" if at and now.phase == "cells" else f"  {phase}{f' {at}' if at and now.phase == 'refine' else ''}"
-    left = f"  about {age_text(now.eta_s)} left" if now.eta_s is not None and now.phase not in AT_THE_END else ""
+    left = f"  about {age_text(now.eta_s)} left" if now.eta_s is not None and now.phase not in NO_TIME_LEFT else ""
     note = f"  {now.note}" if now.note else ""
     return f"[{bar}] {now.done_cells}/{now.total_cells}{where}{left}{note}"

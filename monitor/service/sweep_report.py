@@ -7,7 +7,6 @@ from typing import Any
 
 from monitor.store.db import Store
 from monitor.store.sweeps import get_sweep, load_cells
-from monitor.units import number
 from monitor.values import SweepRecord
 from monitor.verdict_text import crossover_lines
 from probes.crossover import to_json
@@ -54,26 +53,6 @@ def sweep_of(store: Store, sweep_id: int) -> SweepRecord:
 def cell_json(cell: Cell) -> dict[str, Any]:
     """Every field of a cell, and whether it counts."""
     return {**asdict(cell), "valid": cell.valid, "acceptance_length": cell.acceptance_length}
-
-
-def cell_line(cell: Cell) -> str:
-    """One cell in one line: what was measured, or why it does not count."""
-    head = f"{cell.arm:>8} x{cell.rung:<4} #{cell.repeat}"
-    if not cell.valid:
-        return f"{head}  void: " + "; ".join(r.text for r in cell.void)
-    parts = [head]
-    if cell.output_tok_s is not None:
-        parts.append(f"{number(cell.output_tok_s):>6} tok/s")
-    if cell.concurrency is not None:
-        parts.append(f"at {number(cell.concurrency)} concurrent")
-    if cell.ttft.p50_ms is not None:
-        parts.append(f"TTFT {number(cell.ttft.p50_ms)} ms")
-    if cell.tpot.p50_ms is not None:
-        parts.append(f"TPOT {number(cell.tpot.p50_ms)} ms")
-    if cell.acceptance_length is not None:
-        parts.append(f"acceptance {cell.acceptance_length:.2f}")
-    parts += [f"({note.text})" for note in cell.notes]
-    return "  ".join(parts)
 
 
 def sweep_lines(sweep: SweepRecord) -> list[str]:
