@@ -23,6 +23,7 @@ STEPS_S = (300, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 
 MOST_TICKS = 9
 COLOURS = 6
 MINUTE_S = 60.0
+SHADED = "Shaded: the crossover's interval as of each time. It moves where acceptance or the mix of requests moved."
 
 
 def arm_class(found: Crossover, arm: str) -> str:
@@ -115,10 +116,35 @@ def load_chart(report: EndpointReport) -> str:
     swept = report.status.crossover
     if edges and swept is not None and len({row[2:] for row in judged}) == 1 and not _as_of_now(report.status):
         chart.rule(edges[-1], "edge", f"crossover {_interval(swept)}", vertical=False)
+    for alert in report.alerts:
+        ended_s = alert.resolved_at_s if alert.resolved_at_s is not None else report.at_s
+        if ended_s > first_s:
+            chart.shade(alert.fired_at_s, ended_s, "alert", vertical=True)
     for at_s, load, swept_load in _runs(loads, report.hole_s + MINUTE_S):
-        chart.line(list(zip(at_s, load, strict=True)), "sweep" if swept_load else "load")
+        chart.line(_steps(at_s, load), "sweep" if swept_load else "load")
     where = "" if report.not_compared else f" As swept: {_where(swept)}"
-    return chart.svg("Load against the crossover", f"One point a minute.{where}")
+    return chart.svg("Load against the crossover", f"The mean of each minute.{where}")
+
+
+def load_legend(report: EndpointReport) -> str:
+    """What the load chart's lines and shades mean, as far as they are in it."""
+    loads = _busiest(report.minutes)
+    if not loads:
+        return ""
+    parts = ["Line: the load, one mean a minute; where no page was read there is none."]
+    if any(swept for _, _, swept in loads):
+        parts.append("Dotted: load that a sweep made, not traffic.")
+    if any(a.resolved_at_s is None or a.resolved_at_s > loads[0][0] for a in report.alerts):
+        parts.append("Red: an alert fired.")
+    if report.account is not None and report.account.moved:
+        parts.append(SHADED)
+    return " ".join(parts)
+
+
+def _steps(at_s: Sequence[float], load: Sequence[float]) -> list[tuple[float, float]]:
+    """Each minute's mean over its whole minute: a slope from one to the next would show loads that nobody saw."""
+    half_s = MINUTE_S / 2
+    return [(at + side, mean) for at, mean in zip(at_s, load, strict=True) for side in (-half_s, half_s)]
 
 
 def _judged_by(report: EndpointReport, first_s: float) -> list[tuple[float, float, float | None, float | None]]:

@@ -11,7 +11,7 @@ from html import escape
 from monitor.answer_words import SAID
 from monitor.cost_text import cost_lines, ratio_text, span_text
 from monitor.report.account_text import account_lines, percent
-from monitor.report.charts import curve_chart, load_chart, speedup_chart
+from monitor.report.charts import curve_chart, load_chart, load_legend, speedup_chart
 from monitor.report.style import STYLE
 from monitor.report.text import alert_lines, headline, measured_line, moved_line, no_account, now_line, utc
 from monitor.report.values import EndpointReport
@@ -21,8 +21,6 @@ from probes.answer_values import ArmVerdict, Crossover
 from probes.crossover import speedup_at
 
 NOT_TOLD = "not known: the live acceptance does not tell this arm's"
-
-SHADED = "Shaded: the crossover's interval as of each time. It moves where acceptance or the mix of requests moved."
 
 
 def page(reports: Sequence[EndpointReport], version: str) -> str:
@@ -62,8 +60,8 @@ def _endpoint(report: EndpointReport) -> str:
     if stored is not None:
         parts += _answer(report, stored.result)
     parts += ["<h3>The load since then against the crossover</h3>", load_chart(report)]
-    if report.account is not None and report.account.moved:
-        parts.append(f'<p class="muted">{SHADED}</p>')
+    if legend := load_legend(report):
+        parts.append(f'<p class="muted">{legend}</p>')
     parts += [_list(account_lines(report.account)) if report.account else f"<p>{no_account(report)}</p>"]
     parts += [_days(report)]
     if stored is not None:

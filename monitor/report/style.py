@@ -24,6 +24,7 @@ th { color: var(--muted); font-weight: 500; } ul { margin: 4px 0; padding-left: 
 pre { overflow-x: auto; font-size: 12.5px; line-height: 1.45; }
 svg { width: 100%; height: auto; display: block; font: 11.5px system-ui, sans-serif; }
 .grid { stroke: var(--grid); } .tick { fill: var(--muted); } .shade { fill: var(--shade); }
+.shade.alert { fill: var(--bad); fill-opacity: .14; }
 .line { fill: none; stroke-width: 2; } .band { stroke: none; }
 .rule { stroke: var(--muted); stroke-dasharray: 4 4; } .rule.equal { stroke: var(--ink); stroke-dasharray: none; }
 .rule.now { stroke: var(--bad); }

@@ -48,8 +48,9 @@ def alert_lines(report: EndpointReport) -> list[str]:
 def _alert_time(alert: ToldAlert) -> str:
     if alert.resolved_at_s is None:
         return f"firing since {utc(alert.fired_at_s)}"
-    lasted = age_text(max(0.0, alert.resolved_at_s - alert.fired_at_s))
-    return f"fired {utc(alert.fired_at_s)}, resolved {utc(alert.resolved_at_s)} ({lasted})"
+    # As the message of its end counts: from when the condition first held, not from when it had held for `for_s`.
+    lasted = age_text(max(0.0, alert.resolved_at_s - alert.started_at_s))
+    return f"fired {utc(alert.fired_at_s)}, resolved {utc(alert.resolved_at_s)} (lasted {lasted})"
 
 
 def moved_line(report: EndpointReport) -> str:

@@ -17,6 +17,8 @@ class ToldAlert:
     rule: str
     title: str
     """As it was told when it fired."""
+    started_at_s: float
+    """When its condition first held: durations count from here, as in the messages."""
     fired_at_s: float
     resolved_at_s: float | None
     """None while it fires."""
@@ -28,7 +30,8 @@ def told_alerts(events: Sequence[AlertEvent]) -> tuple[ToldAlert, ...]:
     told: dict[str, ToldAlert] = {}
     for event in events:
         if event.kind == "firing":
-            told.setdefault(event.alert_id, ToldAlert(event.alert_id, event.rule, event.title, event.at_s, None, None))
+            began = ToldAlert(event.alert_id, event.rule, event.title, event.started_at_s, event.at_s, None, None)
+            told.setdefault(event.alert_id, began)
         elif event.alert_id in told:
             told[event.alert_id] = replace(told[event.alert_id], resolved_at_s=event.at_s, resolution=event.title)
     return tuple(told.values())

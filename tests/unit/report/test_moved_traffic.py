@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from monitor.cli import main
 from monitor.config.load import load_config
+from monitor.report.charts import load_chart, load_legend
 from monitor.report.text import headline
 from monitor.service.reporting import endpoint_reports
 from monitor.store.alerts import save_transition
@@ -64,11 +65,15 @@ def traffic(store: Store, now_s: float, fell_s: float, length_s: float, grew_s: 
         append_readings(store, [a_reading(at_s=at_s, engines=(one,), process_start_s=1.0)], {})
 
 
+HELD_S = 20.0
+"""How long an alert's condition had held when it fired."""
+
+
 def alert(store: Store, alert_id: str, kind: str, at_s: float, title: str) -> None:
     firing = kind == "firing"
     phase = AlertPhase.FIRING if firing else AlertPhase.INACTIVE
     state = AlertState("chat", "crossover", phase, None, at_s if firing else None, None, alert_id, at_s)
-    event = AlertEvent(alert_id, "chat", "chat-70b", "crossover", kind, at_s, at_s, title, "text", {})
+    event = AlertEvent(alert_id, "chat", "chat-70b", "crossover", kind, at_s, at_s - HELD_S, title, "text", {})
     save_transition(store, state, event, [], at_s)
 
 
@@ -132,7 +137,7 @@ def test_how_far_each_answer_moved_is_told_once(fallen: Path) -> None:
 def test_alerts_of_the_time_are_told_with_their_instants(fallen: Path) -> None:
     text = run(fallen).stdout
     when = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
-    assert re.search(rf"alert fired {when}, resolved {when} \(60 s\): chat: k3 costs 20%", text)
+    assert re.search(rf"alert fired {when}, resolved {when} \(lasted 80 s\): chat: k3 costs 20%", text)
     assert re.search(rf"alert firing since {when}: chat: k3 costs 21%", text)
     assert "an old one" not in text
     (endpoint,) = json.loads(run(fallen, "--json").stdout)["endpoints"]
@@ -168,6 +173,9 @@ def test_the_page_says_one_thing_of_now(fallen: Path, tmp_path: Path) -> None:
     assert document.count('class="band cross"') == 2, "the shaded interval is each time's own"
     assert "rule edge" not in document
     assert "Shaded: the crossover's interval as of each time" in document
+    assert "Red: an alert fired." in document
+    assert "Dotted" not in document, "no sweep is in the chart"
+    assert document.count('class="shade alert"') == 2, "both times an alert fired"
 
 
 def test_requests_that_no_sweep_speaks_for_are_the_headline(fallen: Path) -> None:
@@ -221,3 +229,23 @@ def test_without_a_store_the_sweep_s_command_is_told(tmp_path: Path) -> None:
     result = run(tmp_path)
     assert result.exit_code == 2
     assert "`specwatch sweep chat-70b` measures the crossover" in result.stderr
+
+
+def test_a_load_that_fell_from_one_minute_to_the_next_is_no_slope(fallen: Path) -> None:
+    """Between two means of a minute a straight line would show loads that nobody saw; a sweep's load is named."""
+    loaded, now_s = load_config(fallen / "config.toml"), time.time()
+    with open_store(loaded.store_path, readonly=True) as store:
+        (report,) = endpoint_reports(loaded.config, store, ["chat"], now_s - DAY_S, now_s)
+    one = report.minutes[-1]
+    high, low, swept = (
+        replace(one, at_s=now_s - back_s, concurrency=load, swept=under)
+        for back_s, load, under in ((270.0, 51.0, False), (210.0, 2.5, False), (150.0, 2.5, True))
+    )
+    short = replace(report, minutes=(high, low, swept), alerts=(), hole_s=20.0)
+    line = re.search(r'class="line load"[^>]*points="([^"]*)"', load_chart(short))
+    assert line is not None
+    (_, y0), (x1, y1), (x2, y2), (_, y3) = (map(float, point.split(",")) for point in line[1].split())
+    assert (y0, y2) == (y1, y3), "each mean lies over its whole minute"
+    assert x1 == x2
+    assert "Dotted: load that a sweep made, not traffic." in load_legend(short)
+    assert "Red" not in load_legend(short)
