@@ -339,3 +339,5 @@ class Snapshot:
     """Pools without an `[endpoint.probe]`: nothing ever sweeps them."""
     asked: tuple[Intent, ...] = ()
     """Sweeps that were asked for and whose request has lately come to an end, newest first."""
+    note: str = ""
+    """What whoever opened this viewer does meanwhile; empty but in the demo."""

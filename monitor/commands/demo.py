@@ -11,6 +11,9 @@ import click
 
 from monitor.demo.run import run_demo
 
+INTERRUPTED = 130
+"""What shells give for a command that Ctrl-C ended."""
+
 
 def _crossover(_ctx: click.Context, _param: click.Parameter, value: str) -> float | None:
     if value == "none":
@@ -33,6 +36,8 @@ def demo(headless: bool, seconds: float, seed: int, sim_crossover: float | None)
     """See the whole thing work, on simulated servers: needs no GPU and no config."""
     headless = headless or not (sys.stdin.isatty() and sys.stdout.isatty())
     with tempfile.TemporaryDirectory(prefix="specwatch-demo-") as folder:
-        sys.exit(
-            asyncio.run(run_demo(Path(folder), headless=headless, seconds=seconds, seed=seed, crossover=sim_crossover))
-        )
+        told = run_demo(Path(folder), headless=headless, seconds=seconds, seed=seed, crossover=sim_crossover)
+        try:
+            sys.exit(asyncio.run(told))
+        except asyncio.CancelledError:
+            sys.exit(INTERRUPTED)

@@ -38,7 +38,12 @@ async def start_sim(arms: list[str], *, crossover: float | None, seed: int, time
     command += ["--acceptance", ",".join(map(str, ACCEPTANCE))]
     command += [part for arm in arms for part in ("--arm", arm)]
     process = await asyncio.create_subprocess_exec(
-        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        # A Ctrl-C is for us alone: a sweep whose servers go first takes long to end.
+        start_new_session=True,
     )
     assert process.stdout is not None
     assert process.stderr is not None

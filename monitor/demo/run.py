@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import socket
 import time
 from contextlib import AsyncExitStack
@@ -14,6 +15,7 @@ import click
 
 from monitor import exit_codes
 from monitor.config.load import load_config
+from monitor.demo.narrated import NarratedFeed
 from monitor.demo.processes import end, start_daemon, start_sim, time_scale_for
 from monitor.demo.settings import demo_settings, demo_toml
 from monitor.demo.sink import Sink
@@ -24,9 +26,14 @@ ON_ARM = "k3"
 GOODBYE = "Demo ended: its daemon and its simulated servers are stopped, nothing of it is kept."
 
 
+STOPPING = "Stopping the demo: its sweep, its daemon and its simulated servers end first."
+
+
 async def run_demo(folder: Path, *, headless: bool, seconds: float, seed: int, crossover: float | None) -> int:
-    """Returns the exit code: 0 where the whole story was told."""
+    """Returns the exit code: 0 where the whole story was told. Cancelled by Ctrl-C or SIGTERM where it is headless."""
     started = time.monotonic()
+    if headless:
+        _stop_on_signals()
 
     def say(text: str) -> None:
         if headless:
@@ -62,7 +69,8 @@ async def run_demo(folder: Path, *, headless: bool, seconds: float, seed: int, c
             from monitor.service.feed import StoreFeed
             from monitor.tui.app import SpecwatchApp
 
-            await SpecwatchApp(StoreFeed(loaded, store), goodbye=GOODBYE).run_async()
+            feed = NarratedFeed(StoreFeed(loaded, store), lambda: story.now)
+            await SpecwatchApp(feed, goodbye=GOODBYE).run_async()
             return 0
         try:
             async with asyncio.timeout(seconds - (time.monotonic() - started)):
@@ -74,6 +82,19 @@ async def run_demo(folder: Path, *, headless: bool, seconds: float, seed: int, c
         if not story.told.complete:
             say("the daemon's last words:\n" + (folder / "serve.log").read_text()[-2000:])
         return 0 if story.told.complete else exit_codes.FAILED
+
+
+def _stop_on_signals() -> None:
+    """Say at once that it was heard: the others take a second or two to end."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+    def stop() -> None:
+        click.echo(f"\n{STOPPING}", err=True)
+        if task is not None:
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
 
 
 async def _finish(task: asyncio.Task[None]) -> None:

@@ -53,6 +53,8 @@ class Story:
         self._traffic_url = traffic_url
         self._say = say
         self.told = Told()
+        self.now = "Demo: the daemon is starting."
+        """What happens at this moment, in one sentence, for somebody who watches the screens."""
 
     async def run(self) -> None:
         """Play it to its end; the caller sets the limit by cancelling."""
@@ -60,12 +62,14 @@ class Story:
         arm = next(iter(sweep.result.arms.values())) if sweep.result is not None else None
         if sweep.result is None or arm is None:
             self._say(f"sweep ended without a result: {sweep.outcome}: {sweep.reason}")
+            self.now = "Demo: over, for the sweep gave no result; q ends it."
             return
         self.told.measured = True
         self.told.crosses = arm.verdict is Verdict.CROSSES
         self._say(f"sweep measured: {arm.arm} {verdict_sentence(arm, 'concurrent per engine')}")
         if not arm.speedup:
             self._say("no alert: nothing could be compared, so there is nothing to be above of")
+            self.now = "Demo: over, for nothing could be compared; q ends it."
             return
         await self._climb(arm.speedup[-1].concurrency)
         await self._fall()
@@ -82,6 +86,7 @@ class Story:
             args={"now": False},
         )
         self._say("asked the daemon for a sweep; its gate watches for live load first")
+        self.now = "Demo: a sweep measures both arms, speculation off and on, at rising load; 3 shows it grow."
         shown = ""
         while True:
             await asyncio.sleep(POLL_S)
@@ -103,8 +108,10 @@ class Story:
     async def _climb(self, top: float) -> None:
         """More and more users, up to nine tenths of what was measured, until the alert fires."""
         clients, limit = 4.0, 0.9 * top
+        goal = "until the alert fires" if self.told.crosses else "where no alert is to be expected"
         while True:
             await self._set_traffic(round(clients))
+            self.now = f"Demo: {round(clients)} users talk to {ENDPOINT}; they become more, up to {limit:.0f}, {goal}."
             await asyncio.sleep(CLIMB_EVERY_S)
             self._say(f"traffic: {round(clients)} users; {self._seen()}")
             if self._event("firing"):
@@ -120,11 +127,15 @@ class Story:
     async def _fall(self) -> None:
         await self._set_traffic(2)
         self._say("traffic falls back to 2 users")
+        if self.told.fired:
+            self.now = "Demo: the alert fired (4 shows it); traffic fell back to 2 users, so that it resolves."
         while self.told.fired and not self._event("resolved"):
             await asyncio.sleep(CLIMB_EVERY_S)
             self._say(f"traffic: 2 users; {self._seen()}")
         self.told.resolved = self.told.fired
         await self._set_traffic(0)
+        ended = "4 shows the alert" if self.told.fired else "no alert, for there is no crossover"
+        self.now = f"Demo: over, the traffic has stopped; {ended}; 3 shows the sweep, q ends the demo."
 
     def _seen(self) -> str:
         status = self._status()

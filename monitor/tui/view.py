@@ -71,7 +71,11 @@ class View:
     @property
     def running_sweep(self) -> SweepRecord | None:
         """The selected pool's sweep that runs now."""
-        return self.sweep if self.sweep is not None and self.sweep.outcome == "running" else None
+        return self.sweep_running_on(self.pool)
+
+    def sweep_running_on(self, pool: str) -> SweepRecord | None:
+        """A pool's sweep that runs now; there is never more than one."""
+        return next((s for s in self.snapshot.sweeps if s.pool == pool and s.outcome == "running"), None)
 
     @property
     def never_swept(self) -> bool:

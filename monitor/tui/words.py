@@ -12,7 +12,16 @@ from monitor.now_words import tokens, unreckoned_short
 from monitor.tui import format as fmt
 from monitor.tui.view import View, above_but_off, above_since_s, since_s
 from monitor.units import age_text, percent
-from monitor.values import AlertPhase, CrossoverNow, EndpointStatus, LiveVerdict
+from monitor.values import (
+    GATE_PHASE,
+    AlertPhase,
+    CrossoverNow,
+    EndpointStatus,
+    LiveVerdict,
+    Snapshot,
+    SweepProgress,
+    SweepRecord,
+)
 from probes.answer_values import Verdict
 from probes.values import State
 
@@ -24,6 +33,16 @@ STATE_WORDS = {
     State.UNAUTHORIZED: ("✕", "unauthorized"),
     State.SLEEPING: ("○", "sleeping"),
 }
+
+
+PHASES = {
+    "backoff": "giving way to others' traffic",
+    "refine": "refining",
+    "restart": "restarting the server",
+    "restore": "putting the live arm back",
+}
+"""What a running sweep does, where the phase's own name does not say it."""
+AFTER_CELLS = ("estimate", "done", "restore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +71,7 @@ def sign(view: View, status: EndpointStatus) -> Sign:
         glyph, word = STATE_WORDS[status.state]
         return Sign(glyph, word, "bad" if glyph == "✕" else "warn")
     if status.sweep_id is not None:
-        return Sign("»", "in a sweep", "note")
+        return Sign("»", _sweep_word(view.snapshot, status.sweep_id), "note")
     if status.verdict is LiveVerdict.ABOVE:
         ago = _ago(above_since_s(view, status), at_s)
         if alert is not None:
@@ -67,6 +86,35 @@ def sign(view: View, status: EndpointStatus) -> Sign:
     if status.crossover is not None and status.crossover.expired:
         return Sign("?", "expired", "warn")
     return Sign("?", "unknown", "warn")
+
+
+def _sweep_word(snapshot: Snapshot, sweep_id: int) -> str:
+    sweep = next((one for one in snapshot.sweeps if one.id == sweep_id), None)
+    if sweep is None or sweep.progress is None or not sweep.progress.total_cells:
+        return "in a sweep"
+    done = f"sweep {sweep.progress.done_cells}/{sweep.progress.total_cells}"
+    return "after a sweep" if sweep.ended_at_s is not None else done if len(done) <= 13 else "in a sweep"
+
+
+def progress_text(sweep: SweepRecord | None) -> str:
+    """How far a running sweep is, in few words; empty where none runs."""
+    if sweep is None or sweep.outcome != "running" or sweep.progress is None:
+        return ""
+    now = sweep.progress
+    if now.phase == GATE_PHASE:
+        return f"sweep {sweep.id} first looks for live load"
+    if not now.total_cells:
+        return f"sweep {sweep.id}: {PHASES.get(now.phase, now.phase)}"
+    return f"sweep {sweep.id}: {now.done_cells} of {now.total_cells} cells, {time_left(now)}"
+
+
+def time_left(now: SweepProgress) -> str:
+    """How long the rest takes, where that can be said: cells tell nothing of others' traffic."""
+    if now.phase in AFTER_CELLS:
+        return "no more cells"
+    if now.eta_s is None:
+        return "time left unknown"
+    return f"{fmt.age(now.eta_s)} {'of cells after that' if now.phase == 'backoff' else 'left'}"
 
 
 def _ago(since: float | None, at_s: float) -> str:
@@ -165,6 +213,9 @@ def headline(view: View) -> tuple[Sign, str]:
         inside = sum(s.verdict is LiveVerdict.INSIDE for s in endpoints)
         note = f", {inside} inside the interval" if inside else ""
         return Sign("●", "none above", "good"), f"all {judged} judged{note}"
+    swept = [progress_text(view.sweep_running_on(s.pool)) for s in unknown]
+    if not judged and all(swept):
+        return Sign("»", "in a sweep", "note"), f"{swept[0]}: 3 shows it"
     if not judged:
         return Sign("?", "cannot judge", "warn"), f"none of {len(endpoints)} can be judged: the reasons are below"
     names = ", ".join(s.name for s in unknown[:3]) + (" …" if len(unknown) > 3 else "")

@@ -217,6 +217,18 @@ def test_help_and_manual_agree_on_what_a_small_headroom_and_below_mean() -> None
         assert "not above the crossover: speculation pays at this load, or is no worse as far as measured" in text
 
 
+def test_the_selected_row_says_how_far_its_pool_s_sweep_is_and_where_to_look() -> None:
+    text = as_text(fleet.draw(settled(View(sweeping())), 80, 21))
+    assert "» sweep 29/56" in text
+    assert " sweep 42: 29 of 56 cells, 28m left: 3 shows it" in text
+    assert "3 shows it" not in as_text(fleet.draw(settled(View(healthy())), 80, 21))
+
+
+def test_what_the_demo_does_meanwhile_is_beneath_the_header() -> None:
+    said = "Demo: 16 users talk to demo-chat"
+    assert said in as_text(frame.banners(View(replace(healthy(), note=said)), 80))
+
+
 def test_what_a_sweep_will_do_is_told_by_one_that_ran_here_and_not_by_imported_results() -> None:
     ran = replace(measured_sweep(), plan={**measured_sweep().plan, "restarts": 4})
     taken = replace(measured_sweep(), id=43, trigger="import", plan={"files": {}, "measured_with": {}})

@@ -9,9 +9,9 @@ import pytest
 from monitor.tui.draw.alerts import draw as draw_alerts
 from monitor.tui.view import View, above_since_s, alert_endpoint, firing_id, matches, moved, settled
 from monitor.tui.words import farewell, headline, sign
-from monitor.values import AlertPhase, AlertState, Intent
+from monitor.values import AlertPhase, AlertState, Intent, SweepProgress
 from tests.support.scene_parts import endpoint, snapshot
-from tests.support.scene_sweeps import NOW
+from tests.support.scene_sweeps import NOW, running_sweep
 from tests.support.scenes import broken, daemon_gone, firing, healthy, multi_engine, pending, sweeping, undecided
 
 
@@ -128,7 +128,12 @@ def test_signs_say_it_in_words() -> None:
     assert judged["always"] == "● below"
     assert sign(View(pending()), pending().endpoints[0]).text == "▲ pending 45s"
     assert sign(View(firing()), firing().endpoints[0]).text == "▲ FIRING 12m"
-    assert sign(View(sweeping()), sweeping().endpoints[0]).text == "» in a sweep"
+    scene = sweeping()
+    assert sign(View(scene), scene.endpoints[0]).text == "» sweep 29/56"
+    early = replace(running_sweep(), progress=None)
+    assert sign(View(replace(scene, sweeps=(early,))), scene.endpoints[0]).text == "» in a sweep"
+    over = replace(running_sweep(), outcome="measured", ended_at_s=NOW - 5)
+    assert sign(View(replace(scene, sweeps=(over,))), scene.endpoints[0]).text == "» after a sweep"
 
 
 def test_the_headline_names_who_is_over_by_how_much_and_since_when() -> None:
@@ -138,6 +143,17 @@ def test_the_headline_names_who_is_over_by_how_much_and_since_when() -> None:
     assert headline(View(healthy()))[1] == "all 3 judged"
     assert "6 of 7 cannot be judged" in headline(View(broken()))[1]
     assert "data 2m50s old" in headline(View(daemon_gone()))[1]
+
+
+def test_while_all_are_swept_the_headline_says_how_far_that_is() -> None:
+    scene = sweeping()
+    only = replace(scene, endpoints=scene.endpoints[:1])
+    found, text = headline(View(only))
+    assert found.text == "» in a sweep"
+    assert text == "sweep 42: 29 of 56 cells, 28m left: 3 shows it"
+    gate = replace(running_sweep(), progress=SweepProgress("gate", 0, 56, None, None, None, None))
+    assert headline(View(replace(only, sweeps=(gate,))))[1] == "sweep 42 first looks for live load: 3 shows it"
+    assert "1 of 2 cannot be judged" in headline(View(scene))[1]
 
 
 def test_the_headline_speaks_of_the_fleet_even_where_the_filter_hides_the_one_above() -> None:

@@ -20,6 +20,7 @@ from monitor.tui.words import (
     facts,
     headline,
     now_text,
+    progress_text,
     server_text,
     sign,
     swept_text,
@@ -138,11 +139,18 @@ def detail(view: View, width: int) -> list[Line]:
             Span(found.text, found.role),
             Span(f"  pool {status.pool} · {server_text(status)}", "label"),
         ),
+        *paragraph(progress_row(view, status), width, role="note", indent=" ", limit=1),
         *paragraph(f"{why(view, status)}. {alert_note(view, status)}", width, indent=" ", limit=3),
         *paragraph(f"{live} · {arm}", width, role=role, indent=" ", limit=3),
         *paragraph(numbers, width, role=role, indent=" ", limit=2),
     ]
     return [fit(row, width) for row in rows]
+
+
+def progress_row(view: View, status: EndpointStatus) -> str:
+    """How far the pool's running sweep is, and where more of it is seen."""
+    far = progress_text(view.sweep_running_on(status.pool))
+    return f"{far}: 3 shows it" if far else ""
 
 
 def copied(view: View) -> str:

@@ -97,10 +97,12 @@ def banners(view: View, width: int) -> list[Line]:
         rows.append("DAEMON GONE: nobody scrapes, alerts or sweeps. Start it again: specwatch serve")
     if view.held_s is not None:
         rows.append(f"VIEW PAUSED {fmt.age(view.held_s)}, {view.held} newer snapshots: watching goes on, p shows now")
+    noted = paragraph(view.snapshot.note, width, role="note", indent=" ", limit=2)
     bars = [bar for text in loud for bar in _loud(text, width, watched=view.snapshot.mode == "daemon")]
     bars += [fit(line(Span(f" {text}".ljust(width), "banner")), width) for text in rows]
     paused = pause_text(view, short=False)
     bars += [fit(line(Span(f" {paused}", "warn")), width)] if paused else []
+    bars += noted
     return [*bars, *(row for text in unswept(view) for row in paragraph(text, width, role="warn", indent=" ", limit=2))]
 
 

@@ -15,7 +15,8 @@ from monitor.tui.plot import Curve, Rule, Shade, plot
 from monitor.tui.scale import doublings, linear
 from monitor.tui.theme import ARM_MARKERS, ARM_ROLES
 from monitor.tui.view import View
-from monitor.values import SweepProgress, SweepRecord
+from monitor.tui.words import PHASES, time_left
+from monitor.values import SweepRecord
 from probes.values import Cell
 
 ENDED = {
@@ -28,16 +29,6 @@ ENDED = {
     "failed": ("✕", "bad"),
     "running": ("»", "note"),
 }
-
-PHASES = {
-    "backoff": "giving way to others' traffic",
-    "refine": "refining",
-    "restart": "restarting the server",
-    "restore": "putting the live arm back",
-}
-"""What a running sweep does, where the phase's own name does not say it."""
-
-AFTER_CELLS = ("estimate", "done", "restore")
 
 CHART_ROWS = 14
 """A chart this high is clear enough; rows beyond go to the reasons of void cells first."""
@@ -152,23 +143,13 @@ def _state(view: View, sweep: SweepRecord, width: int) -> list[Line]:
                 Span("█" * full, "on"),
                 Span("░" * (size - full), "band"),
                 Span(f" {progress.done_cells}/{progress.total_cells} cells", "strong"),
-                Span(f" · {_left(progress)}", "strong"),
+                Span(f" · {time_left(progress)}", "strong"),
                 Span(f" · {where}{note}", "text"),
             ),
             width,
         ),
         *said,
     ]
-
-
-def _left(progress: SweepProgress) -> str:
-    """How long the rest takes, where that can be said: cells tell nothing of others' traffic."""
-    if progress.phase in AFTER_CELLS:
-        return "no more cells"
-    if progress.eta_s is None:
-        return "time left unknown"
-    waits = progress.phase == "backoff"
-    return f"{fmt.age(progress.eta_s)} {'of cells after that' if waits else 'left'}"
 
 
 def _in_force(view: View, shown: SweepRecord, width: int) -> list[Line]:
