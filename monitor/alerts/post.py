@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
+import ssl
 from abc import ABC, abstractmethod
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from monitor.alerts.message import Failed, Message, Sent
 from probes.http import HTTPError, InvalidURL, OneConnection, Response, TimeoutException, make_client
+from probes.scrape.failures import causes
 
 PERMANENT = frozenset({400, 401, 403, 404, 410})
 """Statuses that the same request will always get."""
@@ -71,13 +74,26 @@ class Poster:
         except InvalidURL:
             return Failed(f"channel {self.name}: its address is not a URL; correct it in the config", permanent=True)
         except (HTTPError, OSError, ValueError) as error:
-            kind = type(error).__name__
-            text = f"channel {self.name} could not be reached ({kind})"
-            return Failed(text, in_doubt=kind not in _NEVER_CONNECTED)
+            text = f"channel {self.name} could not be reached ({_why(error)})"
+            return Failed(text, in_doubt=type(error).__name__ not in _NEVER_CONNECTED)
 
     async def aclose(self) -> None:
         """Close the connection, if there is one."""
         await self._connection.aclose()
+
+
+def _why(error: BaseException) -> str:
+    """What hindered it, in words that hold no address; the kind of error where nothing better is known."""
+    for cause in causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its TLS certificate is not trusted: {cause.verify_message}"
+        if isinstance(cause, ssl.SSLError):
+            return f"TLS failed: {cause.reason or 'no reason given'}"
+        if isinstance(cause, ConnectionRefusedError):
+            return "connection refused; nothing listens there"
+        if isinstance(cause, socket.gaierror):
+            return "the host name is not known"
+    return type(error).__name__
 
 
 def _meaning(name: str, response: Response, now_s: float) -> Sent | Failed:

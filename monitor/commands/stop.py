@@ -57,7 +57,7 @@ def stop(endpoint: str | None, config_path: Path, timeout_s: float | None, reaso
         if not going and not left:
             what = "sweep" if endpoint is None else f"sweep of {endpoint}"
             click.echo(f"No {what} is running, and nothing is left to restore (store {loaded.store_path}).")
-            if holder_of(daemon_lock_path(store.path)) is not None:
+            if _scheduled(loaded.config, pool) and holder_of(daemon_lock_path(store.path)) is not None:
                 _ask(store, {pool or "": "the daemon"}, reason, "not to try a refused one again until its next time")
             return
         deadline = time.monotonic() + (timeout_s if timeout_s is not None else _patience_s(loaded, pool))
@@ -79,6 +79,13 @@ def _patience_s(loaded: Loaded, pool: str | None) -> float:
 
 def _restarts(config: Config, pool: str) -> bool:
     return any(pool_of(e) == pool and any(arm.restart is not None for arm in e.arm) for e in config.endpoint)
+
+
+def _scheduled(config: Config, pool: str | None) -> bool:
+    """Whether a daemon may be waiting to try a refused sweep again; it does so for scheduled ones only."""
+    return any(
+        e.probe is not None and e.probe.schedule is not None and pool in (None, pool_of(e)) for e in config.endpoint
+    )
 
 
 def _ask(store: Store, going: dict[str, str], reason: str, wish: str = "to stop") -> None:

@@ -38,11 +38,11 @@ def describe(error: BaseException, target: Target, url: str, timeout_s: float, m
         return State.DOWN, f"{where} sent a body that cannot be read: {error}"
     if isinstance(error, InvalidURL) or type(error).__name__ == "UnsupportedProtocol":
         return State.DOWN, f"{where} is not an address that can be fetched; it must begin with http:// or https://"
-    causes = tuple(_causes(error))
-    for cause in causes:
+    behind = tuple(causes(error))
+    for cause in behind:
         if isinstance(cause, ssl.SSLError):
             return State.DOWN, f"{where}: {_tls(cause, target)}"
-    for cause in causes:
+    for cause in behind:
         if isinstance(cause, ConnectionRefusedError):
             return State.DOWN, f"{where}: connection refused; nothing listens there"
         if isinstance(cause, socket.gaierror):
@@ -83,7 +83,7 @@ def _tls(error: ssl.SSLError, target: Target) -> str:
     return f"TLS failed ({error.reason or type(error).__name__})"
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
     """The error and what lies behind it, groups opened; each once."""
     queue: list[BaseException] = [error]
     met: set[int] = set()

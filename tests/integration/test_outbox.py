@@ -312,7 +312,7 @@ async def test_nobody_listening_is_a_failure_in_words(store: Store) -> None:
     channel = WebhookChannel("oncall", url, timeout_s=5.0)
     assert await deliver_due(store, {"oncall": channel}, 0.0) == 0
     await channel.aclose()
-    assert newest(store).last_error == "channel oncall could not be reached (ConnectError)"
+    assert newest(store).last_error == "channel oncall could not be reached (connection refused; nothing listens there)"
     resolve(store, now_s=1.0)
     await deliver_due(store, {"oncall": channel}, 2.0)
     assert all(d.last_error.startswith("superseded") for d in recent_deliveries(store, 2))

@@ -230,6 +230,18 @@ def test_stop_does_not_take_a_misspelt_name_for_a_pool_at_rest(loaded: Loaded) -
     assert "did you mean chat-8b" in said.output
 
 
+def test_stop_promises_nothing_about_a_next_time_where_no_schedule_has_one(loaded: Loaded) -> None:
+    words = ["stop", "--config", str(loaded.path)]
+    with open_store(loaded.store_path) as store, Lock(daemon_lock_path(store.path)):
+        said = CliRunner().invoke(main, words)
+        assert (said.exit_code, said.stderr) == (0, "")
+        assert pending(store, "abort") == []
+        loaded.path.write_text(
+            loaded.path.read_text().replace("[endpoint.probe]", "[endpoint.probe]\nschedule = '0 3 * * *'", 1)
+        )
+        assert "until its next time" in CliRunner().invoke(main, words).stderr
+
+
 def test_stop_finds_the_sweep_by_any_endpoint_of_its_pool_and_says_when_it_stays(loaded: Loaded) -> None:
     with open_store(loaded.store_path) as store, Lock(sweep_lock_path(store.path, "chat-8b")):
         begin(store)
