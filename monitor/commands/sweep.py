@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -26,6 +27,7 @@ from monitor.service.handover import hand_over
 from monitor.service.lifeline import on_stop_signals, parent_gone, parent_option
 from monitor.service.locks import AlreadyHeld, Lock, daemon_lock_path, holder_of, sweep_lock_path
 from monitor.service.progress import ProgressPrinter
+from monitor.service.progress_log import ProgressLog
 from monitor.service.sweep_gate import left_in
 from monitor.service.sweep_plan import plan_for
 from monitor.service.sweep_report import sweep_json, sweep_lines, sweep_of
@@ -35,6 +37,8 @@ from monitor.who import who_am_i
 from probes.load.loop import run
 from probes.load.prompts import PromptFileError, load_prompts
 from probes.sweep.plan import SweepPlan
+
+log = logging.getLogger(__name__)
 
 
 @click.command()
@@ -92,17 +96,20 @@ def sweep(
             sys.exit(code)
         _give(store, sweep_id, as_json, out)
         if plan.restarts and code not in (exit_codes.REFUSED, exit_codes.NOT_RESTORED):
-            _say_restored(loaded, store, plan, sweep_id)
+            _say_restored(loaded, store, plan, sweep_id, parent)
         sys.exit(code)
 
 
-def _say_restored(loaded: Loaded, store: Store, plan: SweepPlan, sweep_id: int) -> None:
+def _say_restored(loaded: Loaded, store: Store, plan: SweepPlan, sweep_id: int, parent: int | None) -> None:
     """Whoever took production away should not have to look whether it is back; no more is said than is known."""
     if left_in(loaded.config, store, plan.pool):
         return
     started = sweep_of(store, sweep_id).tally.get("starts")
     proved = f"{plan.endpoint} runs {plan.live_arm} again, and that is proved; nothing" if started else "Nothing"
-    click.echo(f"{proved} is left to restore.", err=True)
+    if parent is None:
+        click.echo(f"{proved} is left to restore.", err=True)
+    else:
+        log.info("event=restored endpoint=%s text=%r", plan.endpoint, f"{proved} is left to restore.")
 
 
 def _check_files(plan: SweepPlan, out: Path | None) -> None:
@@ -135,7 +142,9 @@ def _run_here(loaded: Loaded, store: Store, plan: SweepPlan, caller: Caller, par
         return "the daemon that started it is gone" if parent_gone(parent) else None
 
     on_stop_signals(ask)
-    with lock, ProgressPrinter(sys.stderr) as printer:
+    # A daemon's child writes into the daemon's log.
+    told = ProgressPrinter(sys.stderr) if parent is None else ProgressLog(plan.pool)
+    with lock, told as printer:
         work = run_stored_sweep(
             loaded,
             store,

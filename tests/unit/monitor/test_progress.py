@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 from dataclasses import replace
 
+import pytest
+
 from monitor.service.cell_table import COLUMNS, CellTable
 from monitor.service.progress import CLEAR, ProgressPrinter, progress_line
+from monitor.service.progress_log import ProgressLog
 from monitor.values import SweepProgress
 from probes.values import Latency, Reason
 from tests.support.records import a_cell
@@ -79,3 +83,18 @@ def test_nobody_knows_how_long_others_stay() -> None:
     """The time that the cells still take is no time until the end while a sweep gives way."""
     assert "left" not in progress_line(SweepProgress("backoff", 12, 56, "k3", 16, 1, 68.0, "others"))
     assert "about 68 s left" in progress_line(SweepProgress("cells", 12, 56, "k3", 16, 1, 68.0))
+
+
+def test_in_a_daemons_log_every_line_of_a_sweep_is_stamped(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with ProgressLog("chat-70b") as told:
+        watching = SweepProgress("gate", 0, 0, None, None, None, None, "watching")
+        for one in (watching, watching, SweepProgress("cells", 0, 4, "k3", 8, 0, 60.0)):
+            told.progress(one)
+        told.cell(a_cell())
+        told.cell(replace(a_cell(), void=(Reason("x", "went away"),)))
+    assert [record.getMessage() for record in caplog.records] == [
+        "event=sweep_phase pool=chat-70b phase=gate cells=0/0 note='watching'",
+        "event=cell pool=chat-70b arm=k3 clients=16 run=0 tok_s=1200 concurrency=15.8",
+        "event=cell_void pool=chat-70b arm=k3 clients=16 run=0 reason='went away'",
+    ]
