@@ -60,10 +60,11 @@ def live_window(readings: Sequence[StoredReading], since_s: float) -> LiveWindow
     recent = _since_restart([r for r in good if r.at_s >= since_s])
     if not recent:
         newest = good[-1] if good else None
-        return _empty("no good reading in the live window", newest)
+        kind = next((r.reading.engine_kind for r in reversed(readings) if r.reading.state is State.OK), None)
+        return _empty("no good reading in the live window", newest, kind)
     newest = recent[-1]
     if len(recent) < 2:
-        return _empty("only one reading so far; a mean needs two", newest)
+        return _empty("only one reading so far; a mean needs two", newest, newest.engine_kind)
     rates = rates_between(recent[0], newest)
     engines = tuple(_engine_now(name, recent, rates) for name in sorted(e.engine for e in newest.engines))
     known = [e for e in engines if e.concurrency is not None]
@@ -101,10 +102,11 @@ def _since_restart(readings: list[Reading]) -> list[Reading]:
     return readings
 
 
-def _empty(reason: str, newest: Reading | None) -> LiveWindow:
+def _empty(reason: str, newest: Reading | None, kind: EngineKind | None) -> LiveWindow:
+    """Also of a sweep's readings the kind of engine is told: no load changes it."""
     return LiveWindow(
         reason=reason,
-        engine_kind=newest.engine_kind if newest else None,
+        engine_kind=kind,
         engines=(),
         concurrency=None,
         busiest_engine=None,

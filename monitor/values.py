@@ -318,7 +318,7 @@ class Snapshot:
     sweeps: tuple[SweepRecord, ...]
     """Newest first, running ones included."""
     cells: dict[int, tuple[Cell, ...]]
-    """For the newest sweep of each pool."""
+    """For the newest sweep of each pool, and for older ones as they are read."""
     alerts: tuple[AlertState, ...]
     events: tuple[AlertEvent, ...]
     """Newest first."""

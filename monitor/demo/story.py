@@ -111,7 +111,8 @@ class Story:
         goal = "until the alert fires" if self.told.crosses else "where no alert is to be expected"
         while True:
             await self._set_traffic(round(clients))
-            self.now = f"Demo: {round(clients)} users talk to {ENDPOINT}; they become more, up to {limit:.0f}, {goal}."
+            more = f"; they become more, up to {limit:.0f}" if clients < limit else ""
+            self.now = f"Demo: {round(clients)} users talk to {ENDPOINT}{more}, {goal}."
             await asyncio.sleep(CLIMB_EVERY_S)
             self._say(f"traffic: {round(clients)} users; {self._seen()}")
             if self._event("firing"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from monitor.config.load import Loaded
@@ -24,13 +24,14 @@ from monitor.store.identities import save_identity
 from monitor.store.intents import acknowledged, active_pause, add_intent, finished_since
 from monitor.store.outbox import recent_deliveries
 from monitor.store.readings import append_readings, latest_reading
-from monitor.store.sweeps import load_cells, recent_sweeps
-from monitor.values import AlertTerms, Snapshot
+from monitor.store.sweeps import get_sweep, latest_crossover, load_cells, recent_sweeps
+from monitor.values import AlertTerms, Snapshot, SweepRecord
 from monitor.who import who_am_i
-from probes.values import Identity, Reading, Target
+from probes.values import Cell, Identity, Reading, Target
 
 HISTORY_S = 900.0
 HISTORY_POINTS = 180
+RECENT_SWEEPS = 50
 ASKED_S = 60.0
 """How long it is told what became of a sweep that somebody asked for."""
 
@@ -43,6 +44,7 @@ class StoreFeed:
         self._store = store
         self._readings = readings if readings is not None else store
         self._local = readings is not None
+        self._older: dict[int, tuple[Cell, ...]] = {}
 
     async def snapshot(self) -> Snapshot:
         """Built in a thread: a busy disk must not freeze the screen."""
@@ -51,11 +53,7 @@ class StoreFeed:
     def _build(self) -> Snapshot:
         now_s = time.time()
         config, store = self._loaded.config, self._store
-        sweeps = recent_sweeps(store, 50)
-        newest: dict[str, int] = {}
-        for sweep in sweeps:
-            if sweep.outcome != "refused":
-                newest.setdefault(sweep.pool, sweep.id)
+        sweeps = self._sweeps()
         holder = holder_of(daemon_lock_path(self._loaded.store_path))
         paused = active_pause(store, now_s)
         alerts = tuple(load_alert_states(store).values())
@@ -67,7 +65,7 @@ class StoreFeed:
                 for e in config.endpoint
             },
             sweeps=tuple(sweeps),
-            cells={sweep_id: tuple(load_cells(store, sweep_id)) for sweep_id in newest.values()},
+            cells=self._cells(sweeps),
             alerts=alerts,
             events=tuple(recent_events(store, 50)),
             deliveries=tuple(recent_deliveries(store, 50)),
@@ -87,6 +85,30 @@ class StoreFeed:
             - {pool_of(e) for e in config.endpoint if e.probe is not None},
             asked=tuple(finished_since(store, "sweep", now_s - ASKED_S)),
         )
+
+    def _sweeps(self) -> list[SweepRecord]:
+        """The newest ones, and of each pool the one in force, however many gave no answer since."""
+        recent = recent_sweeps(self._store, RECENT_SWEEPS)
+        answered = {sweep.pool for sweep in recent if sweep.result is not None}
+        for pool in sorted({pool_of(e) for e in self._loaded.config.endpoint} - answered):
+            last = latest_crossover(self._store, pool, None)
+            found = get_sweep(self._store, last.sweep_id) if last is not None else None
+            recent += [found] if found is not None else []
+        return recent
+
+    def _cells(self, sweeps: Sequence[SweepRecord]) -> dict[int, tuple[Cell, ...]]:
+        """Of each pool's newest sweep always; of older ones what was read so far and one more: those do not change.
+
+        Answers first: the one in force is what somebody looks for behind a sweep that gave none.
+        """
+        sent = [sweep for sweep in sweeps if sweep.outcome != "refused"]
+        newest = {sweep.pool: sweep.id for sweep in reversed(sent)}
+        older = {s.id: s.result is not None for s in sent if s.id != newest[s.pool]}
+        self._older = {sweep_id: cells for sweep_id, cells in self._older.items() if sweep_id in older}
+        unread = [sweep_id for sweep_id in older if sweep_id not in self._older]
+        for sweep_id in sorted(unread, key=lambda one: not older[one])[:1]:
+            self._older[sweep_id] = tuple(load_cells(self._store, sweep_id))
+        return self._older | {sweep_id: tuple(load_cells(self._store, sweep_id)) for sweep_id in newest.values()}
 
     def _next_sweeps(self, now_s: float) -> dict[str, float]:
         due: dict[str, float] = {}

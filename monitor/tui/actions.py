@@ -29,7 +29,7 @@ class Action:
 ACTIONS: tuple[Action, ...] = (
     Action("show_fleet", ("1",), "1", "Fleet", "every endpoint against its crossover, worst headroom first"),
     Action("show_endpoint", ("2",), "2", "Endpoint", "the selected endpoint: charts, engines, why the verdict"),
-    Action("show_sweep", ("3",), "3", "Sweep", "the newest sweep of the selected pool: curves, interval, cells"),
+    Action("show_sweep", ("3",), "3", "Sweep", "the selected pool's sweeps, the newest first: curves, interval, cells"),
     Action("show_alerts", ("4",), "4", "Alerts", "firing and pending, history, delivery"),
     Action("open", ("enter",), "enter", "Open", "drill into the selected row", ("fleet", "alerts"), footer=TABS),
     Action("back", ("escape",), "esc", "Back", "one level back; clears a filter; never quits", footer=TABS[1:]),
@@ -37,6 +37,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("up", ("k", "up"), "k ↑", "Up", "previous row, endpoint or pool"),
     Action("top", ("g", "home"), "g", "First", "first row, endpoint or pool"),
     Action("bottom", ("G", "end"), "G", "Last", "last row, endpoint or pool"),
+    Action("older_sweep", ("left_square_bracket",), "[", "Older", "the sweep before this one", ("sweep",), footer=TABS),
+    Action("newer_sweep", ("right_square_bracket",), "]", "Newer", "the sweep after this one", ("sweep",), footer=TABS),
     Action("page_down", ("pagedown", "ctrl+f"), "pgdn", "Page down", "scroll what does not fit"),
     Action("page_up", ("pageup", "ctrl+b"), "pgup", "Page up", "scroll back"),
     Action("filter", ("slash",), "/", "Filter", "keep rows that match a pattern; ! inverts", ("fleet",), footer=TABS),

@@ -25,7 +25,7 @@ from monitor.tui.feed import Feed
 from monitor.tui.lines import clean
 from monitor.tui.pane import Pane
 from monitor.tui.theme import THEME
-from monitor.tui.view import LAG_SHOWN_S, SORT_KEYS, View, alert_endpoint, firing_id, moved, settled
+from monitor.tui.view import LAG_SHOWN_S, SORT_KEYS, View, alert_endpoint, firing_id, moved, older, settled
 from monitor.tui.words import farewell
 from monitor.values import Snapshot
 
@@ -43,6 +43,7 @@ class SpecwatchApp(App[None]):
     Screen { layout: vertical; overflow: hidden; }
     ContentSwitcher { height: 1fr; }
     ContentSwitcher > Pane { height: 100%; }
+    ToastRack { margin-bottom: 9; }
     #header, #tabs { background: $panel; }
     #footer { background: $panel; }
     #filter { height: 1; border: none; padding: 0 1; display: none; background: $panel; }
@@ -228,6 +229,17 @@ class SpecwatchApp(App[None]):
 
     def action_bottom(self) -> None:
         self._move(FAR)
+
+    def _show_older(self, step: int) -> None:
+        if self._view is not None:
+            self.query_one("#sweep", Pane).scroll_home_rows()
+            self._change(older(self._view, step))
+
+    def action_older_sweep(self) -> None:
+        self._show_older(1)
+
+    def action_newer_sweep(self) -> None:
+        self._show_older(-1)
 
     def _page(self, pages: int) -> None:
         if self._view is None:

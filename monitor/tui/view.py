@@ -31,6 +31,8 @@ class View:
     tab: str = "fleet"
     endpoint: str = ""
     alert: str = ""
+    older: int | None = None
+    """The sweep to show in the newest one's place."""
     sort: str = "headroom"
     reverse: bool = False
     pattern: str = ""
@@ -63,10 +65,21 @@ class View:
         return self.snapshot.sweeps[0].pool if self.snapshot.sweeps else ""
 
     @property
+    def sweeps(self) -> tuple[SweepRecord, ...]:
+        """The selected pool's sweeps that sent load, newest first; a refusal only where there is nothing else."""
+        ours = tuple(sweep for sweep in self.snapshot.sweeps if sweep.pool == self.pool)
+        return tuple(sweep for sweep in ours if sweep.outcome != "refused") or ours[:1]
+
+    @property
     def sweep(self) -> SweepRecord | None:
-        """The newest sweep of the selected pool that sent load; a refusal only where there is nothing else."""
-        ours = [sweep for sweep in self.snapshot.sweeps if sweep.pool == self.pool]
-        return next((sweep for sweep in ours if sweep.outcome != "refused"), ours[0] if ours else None)
+        """The chosen one of them, else the newest."""
+        chosen = (sweep for sweep in self.sweeps if sweep.id == self.older)
+        return next(chosen, self.sweeps[0] if self.sweeps else None)
+
+    @property
+    def in_force(self) -> SweepRecord | None:
+        """The pool's newest sweep with an answer."""
+        return next((sweep for sweep in self.sweeps if sweep.result is not None), None)
 
     @property
     def running_sweep(self) -> SweepRecord | None:
@@ -215,6 +228,15 @@ def moved(view: View, step: int) -> View:
     return replace(view, endpoint=_next(names, current, step))
 
 
+def older(view: View, step: int) -> View:
+    """The sweep `step` before the one shown; back at the newest it follows what comes."""
+    ids = [sweep.id for sweep in view.sweeps]
+    if view.sweep is None:
+        return view
+    to = min(max(ids.index(view.sweep.id) + step, 0), len(ids) - 1)
+    return replace(view, older=ids[to] if to else None)
+
+
 def _next(items: tuple[str, ...], current: str, step: int) -> str:
     if not items:
         return current
@@ -227,6 +249,8 @@ def settled(view: View) -> View:
     names = [status.name for status in view.rows]
     if view.endpoint not in names:
         view = replace(view, endpoint=names[0] if names else "")
+    if view.older not in [sweep.id for sweep in view.sweeps]:
+        view = replace(view, older=None)
     items = view.alert_items
     if view.alert not in items:
         view = replace(view, alert=items[0] if items else "")

@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from monitor.compared import compared_in, moved_in, withdrawn
 from monitor.now_words import tokens, unreckoned_short
 from monitor.tui import format as fmt
+from monitor.tui.progress import progress_text
 from monitor.tui.view import View, above_but_off, above_since_s, since_s
 from monitor.units import age_text, percent
 from monitor.values import (
-    GATE_PHASE,
     AlertPhase,
     CrossoverNow,
     EndpointStatus,
     LiveVerdict,
     Snapshot,
-    SweepProgress,
-    SweepRecord,
 )
 from probes.answer_values import Verdict
 from probes.values import State
@@ -33,16 +31,6 @@ STATE_WORDS = {
     State.UNAUTHORIZED: ("✕", "unauthorized"),
     State.SLEEPING: ("○", "sleeping"),
 }
-
-
-PHASES = {
-    "backoff": "giving way to others' traffic",
-    "refine": "refining",
-    "restart": "restarting the server",
-    "restore": "putting the live arm back",
-}
-"""What a running sweep does, where the phase's own name does not say it."""
-AFTER_CELLS = ("estimate", "done", "restore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,27 +82,6 @@ def _sweep_word(snapshot: Snapshot, sweep_id: int) -> str:
         return "in a sweep"
     done = f"sweep {sweep.progress.done_cells}/{sweep.progress.total_cells}"
     return "after a sweep" if sweep.ended_at_s is not None else done if len(done) <= 13 else "in a sweep"
-
-
-def progress_text(sweep: SweepRecord | None) -> str:
-    """How far a running sweep is, in few words; empty where none runs."""
-    if sweep is None or sweep.outcome != "running" or sweep.progress is None:
-        return ""
-    now = sweep.progress
-    if now.phase == GATE_PHASE:
-        return f"sweep {sweep.id} first looks for live load"
-    if not now.total_cells:
-        return f"sweep {sweep.id}: {PHASES.get(now.phase, now.phase)}"
-    return f"sweep {sweep.id}: {now.done_cells} of {now.total_cells} cells, {time_left(now)}"
-
-
-def time_left(now: SweepProgress) -> str:
-    """How long the rest takes, where that can be said: cells tell nothing of others' traffic."""
-    if now.phase in AFTER_CELLS:
-        return "no more cells"
-    if now.eta_s is None:
-        return "time left unknown"
-    return f"{fmt.age(now.eta_s)} {'of cells after that' if now.phase == 'backoff' else 'left'}"
 
 
 def _ago(since: float | None, at_s: float) -> str:
@@ -180,7 +147,7 @@ def server_text(status: EndpointStatus) -> str:
     """Engine, version and how many schedulers it has; what is not known is left out and never 0."""
     if status.engine_kind is None and not status.version:
         return "engine unknown"
-    parts = [" ".join(part for part in (status.engine_kind or "", status.version or "") if part)]
+    parts = [" ".join(part for part in (status.engine_kind or "version", status.version or "") if part)]
     if count := len(status.engines):
         busiest = f", busiest {status.busiest_engine}" if count > 1 and status.busiest_engine else ""
         parts.append(f"{count} engine{'s' if count != 1 else ''}{busiest}")

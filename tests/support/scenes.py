@@ -217,7 +217,7 @@ def sweeping() -> Snapshot:
         busy,
         endpoint("chat-b", 9.0),
         sweeps=(running_sweep(), measured_sweep()),
-        cells={42: half},
+        cells={42: half, 41: sweep_cells()},
         history={"chat-a": history(16.0, swept=True), "chat-b": history(9.0)},
     )
 

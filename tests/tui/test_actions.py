@@ -47,6 +47,10 @@ TRIALS: dict[str, Trial] = {
     "up": Trial(lambda p, f, before: "›chat-a" in text(p), ("j",)),
     "top": Trial(lambda p, f, before: "›chat-a" in text(p), ("j", "j")),
     "bottom": Trial(lambda p, f, before: "›chat-c" in text(p)),
+    "older_sweep": Trial(lambda p, f, before: "sweep 41" in text(p).split("\n")[2], ("3",), sweeping),
+    "newer_sweep": Trial(
+        lambda p, f, before: "sweep 41 " in before and "sweep 42 " in text(p), ("3", "left_square_bracket"), sweeping
+    ),
     "page_down": Trial(lambda p, f, before: "loop lagged" in text(p) and "loop lagged" not in before, ("3",)),
     "page_up": Trial(lambda p, f, before: "loop lagged" not in text(p), ("3", "pagedown")),
     "filter": Trial(lambda p, f, before: p.app.query_one("#filter").has_focus),

@@ -99,6 +99,15 @@ async def test_a_confirmed_sweep_is_asked_for_and_the_answer_is_shown() -> None:
         assert feed.requests == [("sweep", "chat-70b")]
 
 
+async def test_a_short_message_leaves_the_facts_of_the_selected_row_in_view() -> None:
+    async with watching(SceneFeed(firing(), answer="asked the daemon to sweep chat-70b; its gate decides")) as pilot:
+        before = screen_text(pilot).split("\n")
+        await pilot.press("R", "y")
+        await until(pilot, lambda: "its gate" in screen_text(pilot))
+        rule = next(n for n, row in enumerate(before) if row.startswith("────"))
+        assert screen_text(pilot).split("\n")[rule:] == before[rule:]
+
+
 async def test_a_confirmed_abort_is_asked_for() -> None:
     feed = SceneFeed(sweeping())
     async with watching(feed) as pilot:

@@ -14,14 +14,15 @@ from monitor.tui.draw.cells import cell_table
 from monitor.tui.draw.columns import COLUMNS, chosen
 from monitor.tui.draw.helptext import help_lines, sweep_question
 from monitor.tui.lines import as_text
-from monitor.tui.view import View, settled
+from monitor.tui.view import View, older, settled
 from monitor.tui.words import alert_note
 from monitor.values import AlertTerms, Snapshot
 from probes.values import Cell
 from tests.support.scene_drift import unmodelled
-from tests.support.scene_parts import endpoint, history, snapshot
+from tests.support.scene_parts import SceneFeed, endpoint, history, snapshot
 from tests.support.scene_sweeps import NOW, measured_sweep, result, running_sweep, sweep_cells
 from tests.support.scenes import daemon_gone, firing, healthy, multi_engine, refused, sweeping, sweeps_paused
+from tests.support.screens import screen_text, until, watching
 
 DROP_ORDER = ("pool", "band", "acceptance", "crossover_age", "arm", "speedup")
 
@@ -123,7 +124,7 @@ def test_a_void_cell_is_never_averaged() -> None:
 def test_a_running_sweep_says_how_far_it_is_and_what_counts_meanwhile() -> None:
     text = as_text(sweep.draw(settled(View(sweeping(), tab="sweep")), 100, 30))
     assert "29/56 cells · 28m left · k3 @ 8 clients, repeat 3" in text
-    assert "in force, from sweep 41: k3 pays below 24 [21–28]" in text
+    assert "in force, from sweep 41 (key [): k3 pays below 24 [21–28]" in text
 
 
 def test_an_unknown_remaining_time_is_said_to_be_unknown() -> None:
@@ -132,6 +133,34 @@ def test_an_unknown_remaining_time_is_said_to_be_unknown() -> None:
     early = replace(running, progress=replace(running.progress, eta_s=None, done_cells=0, total_cells=0))
     text = as_text(sweep.draw(settled(View(replace(sweeping(), sweeps=(early,)), tab="sweep")), 100, 30))
     assert "0/0 cells · time left unknown" in text
+
+
+async def test_the_sweep_in_force_is_seen_behind_one_that_gave_no_answer() -> None:
+    aborted = replace(running_sweep(), outcome="aborted", ended_at_s=NOW - 60, reason="others' traffic came")
+    few = tuple(cell for cell in sweep_cells() if cell.order < 5)
+    scene = replace(firing(), sweeps=(aborted, measured_sweep()), cells={42: few, 41: sweep_cells()})
+    async with watching(SceneFeed(scene)) as pilot:
+        await pilot.press("3")
+        await until(pilot, lambda: "in force, from sweep 41 (key [)" in screen_text(pilot))
+        assert "schedule, NOT MEASURED" not in screen_text(pilot)
+        await pilot.press("[")
+        await until(pilot, lambda: "sweep 41 older (2 of 2), in force" in screen_text(pilot))
+        assert "schedule, NOT MEASURED: [[1,20,3],[21,64,0]]" in screen_text(pilot)
+        await pilot.press("[", "]")
+        await until(pilot, lambda: "sweep 42 " in screen_text(pilot))
+
+
+def test_an_older_sweep_whose_cells_are_not_there_yet_is_not_called_empty() -> None:
+    scene = replace(sweeping(), cells={42: ()})
+    said = as_text(sweep.draw(older(settled(View(scene, tab="sweep")), 1), 80, 21))
+    assert "Its cells are being read" in said
+    assert "No cell has been measured" in as_text(sweep.draw(settled(View(scene, tab="sweep")), 80, 21))
+
+
+def test_the_newest_sweep_is_shown_again_once_the_older_one_is_of_another_pool() -> None:
+    view = older(settled(View(sweeping(), tab="sweep")), 1)
+    assert view.older == 41
+    assert settled(replace(view, snapshot=replace(sweeping(), sweeps=(running_sweep(),)))).older is None
 
 
 def test_a_newer_refusal_is_told_beside_the_older_answer() -> None:

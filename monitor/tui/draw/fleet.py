@@ -10,6 +10,7 @@ from monitor.tui import format as fmt
 from monitor.tui.draw.columns import STATE_WIDTH, body, chosen, heading
 from monitor.tui.draw.frame import NARROW
 from monitor.tui.lines import BLANK, Line, Span, fit, line, middle, pad, paragraph
+from monitor.tui.progress import progress_text
 from monitor.tui.view import View
 from monitor.tui.words import (
     alert_note,
@@ -20,7 +21,6 @@ from monitor.tui.words import (
     facts,
     headline,
     now_text,
-    progress_text,
     server_text,
     sign,
     swept_text,

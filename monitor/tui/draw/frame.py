@@ -154,9 +154,11 @@ def tabs(view: View, width: int) -> Line:
 def footer(view: View, width: int) -> Line:
     """At most seven keys of this screen; the rest is in the help."""
     spans: list[Span] = []
-    idle = "abort_sweep" if view.running_sweep is None else "sweep_now"
+    idle = {"abort_sweep" if view.running_sweep is None else "sweep_now"}
+    if len(view.sweeps) < 2:
+        idle |= {"older_sweep", "newer_sweep"}
     ours = offered(view.tab, readonly=view.readonly)
-    named = [action for action in ours if view.tab in action.footer and action.id != idle][:7]
+    named = [action for action in ours if view.tab in action.footer and action.id not in idle][:7]
     used = 0
     for action in named:
         need = len(action.shown) + len(action.title) + 4

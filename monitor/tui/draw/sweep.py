@@ -1,4 +1,4 @@
-"""The third screen: what the selected pool's newest sweep measured, cell by cell, and how far a running one is.
+"""The third screen: what a sweep of the selected pool measured, cell by cell, and how far a running one is.
 
 Curves of output tok/s over log2 concurrency with the crossover's interval and the live load, then the cells. Void cells
 are counted and explained here, and never averaged.
@@ -12,10 +12,10 @@ from monitor.tui.draw.helptext import no_sweep
 from monitor.tui.draw.sweep_answer import answer, compared, verdict_text
 from monitor.tui.lines import BLANK, Line, Span, fit, line, paragraph
 from monitor.tui.plot import Curve, Rule, Shade, plot
+from monitor.tui.progress import PHASES, time_left
 from monitor.tui.scale import doublings, linear
 from monitor.tui.theme import ARM_MARKERS, ARM_ROLES
 from monitor.tui.view import View
-from monitor.tui.words import PHASES, time_left
 from monitor.values import SweepRecord
 from probes.values import Cell
 
@@ -46,7 +46,9 @@ def draw(view: View, width: int, height: int) -> list[Line]:
     table, void = cell_table(cells, arms, sweep, width), void_reasons(cells, width)
     below = [*table, *void]
     if not any(cell.concurrency is not None and cell.output_tok_s is not None for cell in cells):
-        return [*top, BLANK, *paragraph("No cell has been measured in it.", width, role="dim", indent=" "), *below]
+        unread = view.older is not None and sweep.id not in view.snapshot.cells
+        none = "Its cells are being read …" if unread else "No cell has been measured in it."
+        return [*top, BLANK, *paragraph(none, width, role="dim", indent=" "), *below]
     room = height - len(top) - len(table)
     room -= min(len(void), max(1, room - CHART_ROWS))
     return [*top, *curves(view, sweep, cells, arms, width, min(max(room, 8), 32)), *below]
@@ -100,10 +102,15 @@ def _title(view: View, sweep: SweepRecord, width: int) -> Line:
         else f"since {fmt.minute(at_s, view.snapshot.at_s)}"
     )
     due = view.snapshot.next_sweep_at_s.get(sweep.pool)
+    place = ""
+    if view.older is not None:
+        force = ", in force" if view.in_force == sweep else ""
+        place = f"older ({view.sweeps.index(sweep) + 1} of {len(view.sweeps)}){force} · "
     return fit(
         line(
             Span(f" {sweep.pool} ", "strong"),
             Span(f" sweep {sweep.id} ", "label"),
+            Span(place, "warn"),
             Span(f"{glyph} {sweep.outcome.replace('_', ' ')} {when}", role),
             Span(f"  {_by(sweep)}{_on(sweep)}", "label"),
             Span(f" · next {fmt.minute(due, view.snapshot.at_s)}" if due is not None else "", "label"),
@@ -153,23 +160,20 @@ def _state(view: View, sweep: SweepRecord, width: int) -> list[Line]:
 
 
 def _in_force(view: View, shown: SweepRecord, width: int) -> list[Line]:
-    """While the newest sweep has no answer (yet), the one before goes on counting."""
-    if shown.result is not None:
+    """While a sweep has no answer (yet), the newest one that has goes on counting."""
+    last = view.in_force
+    if shown.result is not None or last is None or last.result is None:
         return []
-    before = [s for s in view.snapshot.sweeps if s.pool == shown.pool and s.id != shown.id and s.result is not None]
-    if not before or before[0].result is None:
-        return []
-    last = before[0]
-    found = before[0].result
-    spec = [(name, verdict) for name, verdict in found.arms.items() if name != last.baseline]
-    answers = "; ".join(f"{name} {verdict_text(verdict, found.axis)}" for name, verdict in spec)
-    return paragraph(f"in force, from sweep {last.id}: {answers}", width, role="label", indent=" ", limit=2)
+    spec = [(name, verdict) for name, verdict in last.result.arms.items() if name != last.baseline]
+    answers = "; ".join(f"{name} {verdict_text(verdict, last.result.axis)}" for name, verdict in spec)
+    text = f"in force, from sweep {last.id} (key [): {answers}"
+    return paragraph(text, width, role="label", indent=" ", limit=2)
 
 
 def _newer_refusal(view: View, shown: SweepRecord, width: int) -> list[Line]:
     """Why the newest try did not even start, where an older sweep is shown."""
     newest = next((sweep for sweep in view.snapshot.sweeps if sweep.pool == shown.pool), shown)
-    if newest.id == shown.id or newest.outcome != "refused":
+    if view.older is not None or newest.id == shown.id or newest.outcome != "refused":
         return []
     ago = fmt.age(view.snapshot.at_s - newest.started_at_s)
     return paragraph(f"newest try {ago} ago refused: {newest.reason}", width, role="warn", indent=" ", limit=2)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from monitor.service.feed import ASKED_S, StoreFeed
-from monitor.store.db import open_store
+from monitor.service.feed import ASKED_S, RECENT_SWEEPS, StoreFeed
+from monitor.store.db import Store, open_store
 from monitor.store.intents import add_intent, finish_intent
+from monitor.store.sweeps import add_cell, end_sweep
 from tests.support.configs import SOUND, sound
+from tests.support.scene_sweeps import cell, result
+from tests.support.stored_sweeps import begun, measured
 
 SINK = '\n[[endpoint]]\nname = "sink"\nurl = "http://127.0.0.1:9"\n'
 
@@ -30,3 +33,35 @@ async def test_what_became_of_a_wish_is_told_for_a_minute(tmp_path: Path) -> Non
             )
             finish_intent(store, one, at_s, result)
         assert [intent.result for intent in (await StoreFeed(loaded, store).snapshot()).asked] == ["exit 3"]
+
+
+async def test_cells_of_older_sweeps_come_one_sweep_a_snapshot_answers_first(tmp_path: Path) -> None:
+    loaded = sound(tmp_path)
+    with open_store(loaded.store_path) as store:
+        for at_s in (1.0, 2.0, 3.0):
+            sweep = begun(store, at_s)
+            add_cell(store, sweep, cell("off", 4, 0, 0))
+            if at_s == 1.0:
+                measured(store, sweep, at_s + 0.5, result(), {"k3": 3})
+            else:
+                _ended(store, sweep, at_s + 0.5, "aborted")
+        feed = StoreFeed(loaded, store)
+        assert [sorted((await feed.snapshot()).cells) for _ in range(4)] == [[1, 3], [1, 2, 3], [1, 2, 3], [1, 2, 3]]
+        assert len((await feed.snapshot()).cells[1]) == 1
+
+
+async def test_the_sweep_in_force_is_there_behind_any_number_of_refusals(tmp_path: Path) -> None:
+    loaded = sound(tmp_path)
+    with open_store(loaded.store_path) as store:
+        measured(store, begun(store, 1.0), 2.0, result(), {"k3": 3})
+        for number in range(RECENT_SWEEPS + 1):
+            _ended(store, begun(store, 3.0 + number), 3.0 + number, "refused")
+        seen = await StoreFeed(loaded, store).snapshot()
+        assert [sweep.id for sweep in seen.sweeps if sweep.result is not None] == [1]
+        assert 1 in seen.cells
+
+
+def _ended(store: Store, sweep: int, at_s: float, outcome: str) -> None:
+    end_sweep(
+        store, sweep, ended_at_s=at_s, outcome=outcome, reason="", exit_code=4, fingerprint="", result=None, arm_k={}
+    )
