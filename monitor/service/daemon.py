@@ -11,6 +11,7 @@ import logging
 import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 
 from monitor.alerts.channels import Channel, open_channels
 from monitor.alerts.outbox import deliver_due
@@ -71,6 +72,8 @@ class Daemon:
         self._stop: asyncio.Event | None = None
         self._looked = asyncio.Event()
         """The first look for servers to put back is over."""
+        self._first = asyncio.Event()
+        """An endpoint was read for the first time: nobody should be told for long that nothing is known of it."""
         self._inode = store.path.stat().st_ino
         self._failure = ""
 
@@ -97,7 +100,7 @@ class Daemon:
                 group.create_task(self._every(RESTORE_S, self._restore), name="restore")
                 group.create_task(self._every(FLUSH_S, self._flush), name="flush")
                 every_s = self._config.alerts.evaluate_every_s
-                group.create_task(self._every(every_s, self._evaluate), name="evaluate")
+                group.create_task(self._every(every_s, self._evaluate, self._first), name="evaluate")
                 group.create_task(self._every(1.0, self._deliver), name="deliver")
                 group.create_task(self._every(PRUNE_S, self._prune), name="prune")
                 await self._first_of_all(stop)
@@ -152,7 +155,10 @@ class Daemon:
             if intent.claimed_at_s is not None:
                 finish_intent(self._store, intent.id, self._clock(), "exit 1: the daemon that took it died")
 
-    async def _every(self, period_s: float, work: Callable[[], Awaitable[None]]) -> None:
+    async def _every(
+        self, period_s: float, work: Callable[[], Awaitable[None]], wake: asyncio.Event | None = None
+    ) -> None:
+        """Do it again and again, `wake` sooner."""
         failing = ""
         while True:
             try:
@@ -164,12 +170,14 @@ class Daemon:
                 if text != failing:
                     log.exception("event=loop_failed part=%s", work.__name__.strip("_"))
                     failing = text
-            await asyncio.sleep(period_s)
+            await _rest(period_s, wake)
 
     def _on_reading(self, reading: Reading) -> None:
         before = self._newest.get(reading.endpoint)
         if before is None or before.state is not reading.state:
             log.info("event=state endpoint=%s state=%s reason=%r", reading.endpoint, reading.state, reading.reason)
+        if before is None:
+            self._first.set()
         self._newest[reading.endpoint] = reading
         self._pending.append(reading)
 
@@ -283,6 +291,18 @@ class Daemon:
             intent=intent.id,
         )
         return f"exit {code}"
+
+
+async def _rest(period_s: float, wake: asyncio.Event | None) -> None:
+    if wake is None:
+        await asyncio.sleep(period_s)
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(period_s):
+            await wake.wait()
+            # Others that are read for the first time as well come within the same second.
+            await asyncio.sleep(min(FLUSH_S, period_s))
+    wake.clear()
 
 
 class _Stopping(Exception):

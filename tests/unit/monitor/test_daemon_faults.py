@@ -77,6 +77,18 @@ async def test_a_server_that_is_not_restored_is_told_of_though_the_other_alerts_
     assert (event.rule, event.kind, event.endpoint) == ("not_restored", "firing", "chat")
 
 
+async def test_the_metrics_page_follows_the_first_look_at_a_server_at_once(tmp_path: Path) -> None:
+    """Until the next evaluation, here an hour away, it would say that nothing was read yet."""
+    loaded = sound(tmp_path, f"{CONFIG}[alerts]\nevaluate_every_s = 3600.0\n")
+    stop, labels = asyncio.Event(), {"endpoint": "chat", "pool": "chat", "state": "down"}
+    with open_store(loaded.store_path) as store:
+        daemon = Daemon(loaded, store)
+        running = asyncio.ensure_future(daemon.run(stop))
+        await seen(lambda: daemon._exporter.registry.get_sample_value("specwatch_endpoint_state", labels) == 1.0)
+        stop.set()
+        await running
+
+
 async def test_other_work_gets_its_turn_between_two_endpoints(tmp_path: Path) -> None:
     """Scrapes are timed on the same loop: an evaluation of fifty endpoints in one piece would date them late."""
     names = [f"chat-{number}" for number in range(8)]
