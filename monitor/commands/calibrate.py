@@ -34,24 +34,25 @@ def calibrate(seconds: float, streams: int, as_json: bool) -> None:
     """
     where = f"{loop_name()}, {cores()} cores shared with the stamping server"
     about = age_text(takes_s(seconds, streams))
-    click.echo(f"Load client on {where}. About {about}.", err=True)
+    click.echo(f"Load client on {where}.", err=True)
+    click.echo(f"At least {about}; half as long again where the cores have other work.", err=True)
     click.echo(HEAD, err=True)
     try:
-        results = run(measure(seconds, streams, lambda result: click.echo(step_line(result), err=True)))
+        results = run(measure(seconds, streams, lambda result: click.echo("\n".join(step_lines(result)), err=True)))
     except (RuntimeError, OSError) as error:
         fail(f"Could not calibrate: {error}", exit_codes.FAILED)
     trust = judge_steps(results)
     click.echo(json.dumps(as_dict(results, trust), indent=1) if as_json else verdict(trust))
 
 
-def step_line(result: StepResult) -> str:
-    """One step of the table, with what is wrong with it."""
+def step_lines(result: StepResult) -> list[str]:
+    """One step's row of the table, and under it what is wrong with it."""
     share = "?" if result.cpu_share is None else f"{100 * result.cpu_share:.0f}%"
     line = (
         f"{result.step.streams:>8} {result.chunks_per_s:>9,.0f} {_ms(result.ttft_error_p99_ms):>15} "
         f"{_ms(result.lag_p99_ms):>14} {_ms(result.loop_lag_p99_ms):>13} {share:>5}"
     )
-    return "  ".join([line, *faults(result)])
+    return [line, *(f"{'':>10}not trusted: {fault}" for fault in faults(result))]
 
 
 def verdict(trust: Trust) -> str:

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from monitor.cli import main
-from monitor.commands.calibrate import step_line, verdict
+from monitor.commands.calibrate import step_lines, verdict
 from probes.load.calibrate import compare, takes_s
 from probes.load.records import Ending, RequestRecord
 from probes.load.trust import Step, StepResult, faults, judge_steps
@@ -46,7 +46,9 @@ def at(streams: int, pace: float = 20.0, **changes: Any) -> StepResult:
 def test_each_limit_makes_a_step_bad(changes: dict[str, Any], word: str) -> None:
     assert not faults(at(64))
     assert word in " ".join(faults(at(64, **changes)))
-    assert word in step_line(at(64, **changes))
+    _, *said = step_lines(at(64, **changes))
+    assert word in " ".join(said)
+    assert all(len(line) < 80 for line in step_lines(at(64, **changes))), "a table that wraps is none"
 
 
 def test_trust_reaches_to_the_largest_fine_loads_of_both_ways() -> None:
@@ -104,6 +106,7 @@ def test_the_command_measures_this_machine() -> None:
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)
     assert said["schema"] == 1
+    assert "At least " in done.stderr
     assert {step["step"]["streams"] for step in said["steps"]} == {3}
     assert said["steps"][0]["failed"] == 0
     assert all(step["ttft_error_p99_ms"] is not None and step["chunks_per_s"] > 0 for step in said["steps"])
