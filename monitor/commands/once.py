@@ -65,7 +65,7 @@ def once(endpoint: str | None, config_path: Path, as_json: bool) -> None:
         owed = bool(left)
         for status in statuses:
             last = unmeasured(newest.get(status.pool, ()), time.time(), owed=owed)
-            click.echo("; ".join((status_line(status), *last)))
+            click.echo(status_line(status, last))
     verdicts = {s.verdict for s in statuses}
     # What a server in another arm than production's shows says nothing of production: unknown.
     sys.exit(1 if LiveVerdict.ABOVE in verdicts else 2 if left or LiveVerdict.UNKNOWN in verdicts else 0)

@@ -21,9 +21,12 @@ OWED = "not_restored"
 """The gate's code for a refusal because of a server that is not put back; it is over as soon as that one is."""
 
 
-def status_line(status: EndpointStatus) -> str:
-    """One endpoint in one line: the verdict, the numbers it rests on, why; then what those rest on."""
-    where, why = list(_numbers(status)), [status.verdict_reason] if status.verdict_reason else []
+def status_line(status: EndpointStatus, last: Sequence[str] = ()) -> str:
+    """One endpoint in one line: the verdict, the numbers it rests on, why; then what those rest on.
+
+    `last` is what became of a sweep that gave no answer.
+    """
+    where, why = list(_numbers(status)), [*([status.verdict_reason] if status.verdict_reason else []), *last]
     said = [*why, *where] if status.verdict is LiveVerdict.UNKNOWN else [*where, *why]
     parts = [*said, *_alert(status), *_details(status)]
     return f"{status.verdict.value.upper():8}{status.name}  " + "; ".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import subprocess
 import sys
@@ -15,18 +16,21 @@ from click.testing import CliRunner
 from monitor.cli import main
 from monitor.config.load import Loaded, load_config
 from monitor.config.model import Config
-from monitor.service.handover import hand_over
+from monitor.service.handover import _follow, hand_over
 from monitor.service.locks import Lock, daemon_lock_path, sweep_lock_path
+from monitor.service.progress import ProgressPrinter
 from monitor.service.statuses import MemoryReadings, all_statuses, server_of, sweep_on, sweeps_in_force
 from monitor.service.sweep_child import SweepChildren
 from monitor.service.sweep_plan import plan_for
 from monitor.service.sweep_run import Caller, run_stored_sweep
 from monitor.store.db import Store, open_store
 from monitor.store.intents import add_intent, pending
-from monitor.store.sweeps import end_sweep, get_sweep, recent_sweeps, set_progress
+from monitor.store.sweeps import add_cell, end_sweep, get_sweep, recent_sweeps, set_progress
 from monitor.values import SweepProgress
+from probes.values import Cell
 from tests.support.plans import plan as a_plan
 from tests.support.readings import engine, reading
+from tests.support.records import a_cell
 from tests.support.stored_sweeps import begun
 
 CONFIG = """\
@@ -272,3 +276,15 @@ def test_a_daemon_that_does_not_take_a_request_is_not_waited_for(
         sweep_id, code = hand_over(store, a_plan(), now=False, arms=(), who="me", host="here")
         assert (sweep_id, code) == (None, 1)
         assert pending(store, "sweep") == []
+
+
+def test_a_cell_is_printed_once_though_the_sweep_is_told_to_stop_meanwhile(tmp_path: Path) -> None:
+    """After Ctrl-C the sweep is followed to its end; what stands on the screen is not printed again."""
+    screen, shown = io.StringIO(), list[Cell]()
+    with open_store(tmp_path / "specwatch.db") as store:
+        sweep_id = begun(store, 100.0, plan={"intent": 1})
+        add_cell(store, sweep_id, a_cell())
+        end(store, sweep_id, 110.0, "aborted")
+        for _ in range(2):
+            assert _follow(store, 1, None, ProgressPrinter(screen), shown) == (sweep_id, 4)
+    assert screen.getvalue().count("1200") == 1

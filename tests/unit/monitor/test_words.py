@@ -115,6 +115,8 @@ def test_once_says_what_to_do_where_nothing_was_swept() -> None:
         f"its last sweep ({aborted.id}) gave no answer: aborted 12 min ago, foreign traffic on chat"
     ]
     assert unmeasured([sweep_record(outcome="running")], NOW_S, owed=False) == []
+    line = status_line(status, ["its last sweep gave no answer"])
+    assert line.index("no answer") < line.index("40.0 concurrent per engine")
 
 
 def test_a_server_that_is_back_is_not_said_to_be_away() -> None:
