@@ -90,6 +90,11 @@ class View:
         """A pool's sweep that runs now; there is never more than one."""
         return next((s for s in self.snapshot.sweeps if s.pool == pool and s.outcome == "running"), None)
 
+    def sweep_of(self, status: EndpointStatus) -> SweepRecord | None:
+        """The sweep that loads this endpoint's server, which may be another pool's, or that is about to."""
+        running = [s for s in self.snapshot.sweeps if s.id == status.sweep_id and s.outcome == "running"]
+        return running[0] if running else self.sweep_running_on(status.pool)
+
     @property
     def never_swept(self) -> bool:
         """Nothing can sweep the selected pool."""

@@ -180,7 +180,7 @@ def headline(view: View) -> tuple[Sign, str]:
         inside = sum(s.verdict is LiveVerdict.INSIDE for s in endpoints)
         note = f", {inside} inside the interval" if inside else ""
         return Sign("●", "none above", "good"), f"all {judged} judged{note}"
-    swept = [progress_text(view.sweep_running_on(s.pool)) for s in unknown]
+    swept = [progress_text(view.sweep_of(s)) for s in unknown]
     if not judged and all(swept):
         return Sign("»", "in a sweep", "note"), f"{swept[0]}: 3 shows it"
     if not judged:
@@ -210,6 +210,9 @@ def why(view: View, status: EndpointStatus) -> str:
     """Why the verdict is what it is, as one sentence: the state's reason, the crossover's, or the two numbers."""
     if status.verdict is LiveVerdict.INSIDE and status.concurrency is not None and status.verdict_reason:
         return f"{fmt.concurrency(status.concurrency)} in the system per engine, {status.verdict_reason}"
+    unmeasured = status.crossover is None and status.state is State.OK and status.sweep_id is None
+    if unmeasured and status.pool in view.snapshot.unprobed:
+        return f"nothing sweeps {status.pool}, for it has no [endpoint.probe], so there is nothing to compare with"
     if status.verdict_reason:
         return status.verdict_reason
     if status.reason:
@@ -230,9 +233,13 @@ def alert_note(view: View, status: EndpointStatus) -> str:
     alert = view.alert_of(status.name)
     firing = alert is not None and alert.phase is AlertPhase.FIRING
     terms = view.snapshot.terms
+    if firing and view.snapshot.mode == "daemon_gone":
+        return "The alert fired before the daemon went: nobody judges it now, and nobody is told of its end."
     if status.alerting:
-        says = "alert fires" if firing else "alert rule counts"
-        return f"The {says}: the whole band is beyond the tolerated loss of {percent(terms.tolerated_loss_pct)}."
+        beyond = f"the whole band is beyond the tolerated loss of {percent(terms.tolerated_loss_pct)}"
+        if view.snapshot.mode != "daemon":
+            return f"Nobody is alerted, for no daemon runs; {beyond}."
+        return f"The {'alert fires' if firing else 'alert rule counts'}: {beyond}."
     if firing:
         return (
             f"The alert still fires: it ends once the loss has stayed under {percent(terms.clear_loss_pct)} for "

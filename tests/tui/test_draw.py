@@ -150,6 +150,12 @@ async def test_the_sweep_in_force_is_seen_behind_one_that_gave_no_answer() -> No
         await until(pilot, lambda: "sweep 42 " in screen_text(pilot))
 
 
+def test_the_key_to_the_sweep_in_force_points_the_right_way() -> None:
+    broken = replace(measured_sweep(), id=40, outcome="aborted", result=None)
+    scene = replace(firing(), sweeps=(measured_sweep(), broken))
+    assert "(key ]): k3 pays" in as_text(sweep.draw(older(settled(View(scene, tab="sweep")), 1), 120, 40))
+
+
 def test_an_older_sweep_whose_cells_are_not_there_yet_is_not_called_empty() -> None:
     scene = replace(sweeping(), cells={42: ()})
     said = as_text(sweep.draw(older(settled(View(scene, tab="sweep")), 1), 80, 21))
@@ -294,6 +300,10 @@ def test_an_alert_that_still_fires_says_at_which_values_it_ends() -> None:
     seen = replace(easing, endpoints=(replace(slow, alerting=False), *easing.endpoints[1:]))
     note = "The alert still fires: it ends once the loss has stayed under 1% for 5 min."
     assert alert_note(settled(View(seen)), seen.endpoints[0]) == note
+    gone = replace(easing, mode="daemon_gone")
+    assert "nobody judges it now" in alert_note(settled(View(gone)), gone.endpoints[0])
+    alone = replace(easing, mode="local", alerts=())
+    assert alert_note(settled(View(alone)), alone.endpoints[0]).startswith("Nobody is alerted, for no daemon runs; the")
     quick = replace(seen, terms=AlertTerms(5.0, 2.5, 30.0))
     assert "under 2.5% for 30 s." in alert_note(settled(View(quick)), seen.endpoints[0])
     loud = alert_note(settled(View(replace(easing, terms=AlertTerms(5.0, 2.5, 30.0)))), easing.endpoints[0])

@@ -151,6 +151,8 @@ def test_while_all_are_swept_the_headline_says_how_far_that_is() -> None:
     found, text = headline(View(only))
     assert found.text == "» in a sweep"
     assert text == "sweep 42: 29 of 56 cells, 28m left: 3 shows it"
+    beside = replace(scene.endpoints[0], name="sink", pool="sink")
+    assert headline(View(replace(only, endpoints=(*only.endpoints, beside))))[0].text == "» in a sweep"
     gate = replace(running_sweep(), progress=SweepProgress("gate", 0, 56, None, None, None, None))
     assert headline(View(replace(only, sweeps=(gate,))))[1] == "sweep 42 first looks for live load: 3 shows it"
     assert "1 of 2 cannot be judged" in headline(View(scene))[1]

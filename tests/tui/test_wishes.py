@@ -11,6 +11,7 @@ from monitor.tui.draw import sweep
 from monitor.tui.draw.frame import unswept
 from monitor.tui.lines import as_text
 from monitor.tui.view import View, settled
+from monitor.tui.words import why
 from monitor.values import Intent, Snapshot
 from tests.support.scene_parts import SceneFeed
 from tests.support.scene_sweeps import NOW
@@ -50,6 +51,21 @@ def test_a_sweep_that_was_never_begun_says_why() -> None:
     assert unswept(View(mute))[0].endswith("was not begun: the daemon's log says why")
 
 
+def test_an_end_that_is_no_refusal_is_told_in_words() -> None:
+    scene = gate_refused()
+    for outcome, words in (("arm_mismatch", "ago, found an arm that is not what it claims: "), ("died", "ago, died: ")):
+        ended = (replace(scene.sweeps[0], outcome=outcome), *scene.sweeps[1:])
+        assert words in unswept(View(replace(scene, sweeps=ended)))[0]
+
+
+def test_a_refusal_is_old_news_once_a_later_sweep_began() -> None:
+    scene = gate_refused()
+    tried = replace(scene.sweeps[0], started_at_s=NOW - 5)
+    assert unswept(View(replace(scene, sweeps=(tried, *scene.sweeps[1:])))) != []
+    again = replace(tried, id=44, started_at_s=NOW - 1, outcome="running", plan={})
+    assert unswept(View(replace(scene, sweeps=(again, tried, *scene.sweeps[1:])))) == []
+
+
 def test_a_sweep_that_measured_needs_no_word() -> None:
     (record,) = firing().sweeps
     scene = replace(firing(), sweeps=(replace(record, plan={**record.plan, "intent": 7}),), asked=(asked("exit 0"),))
@@ -63,6 +79,7 @@ async def test_a_pool_that_nothing_sweeps_offers_no_load() -> None:
         await until(pilot, lambda: "no [endpoint.probe], so it is never swept" in notices(pilot))
         assert not isinstance(pilot.app.screen, Confirm)
         assert feed.requests == []
+        assert "R run sweep" not in screen_text(pilot)
 
 
 def test_the_sweep_screen_offers_none_where_nothing_can_be_swept() -> None:
@@ -70,6 +87,20 @@ def test_the_sweep_screen_offers_none_where_nothing_can_be_swept() -> None:
     said = as_text(sweep.draw(settled(View(scene, tab="sweep")), 80, 21))
     assert "chat-70b has no [endpoint.probe], so it is never swept" in said
     assert "R runs one" not in said
+
+
+async def test_without_a_daemon_no_sweep_is_offered() -> None:
+    for mode in ("local", "daemon_gone"):
+        async with watching(SceneFeed(replace(firing(), mode=mode))) as pilot:
+            await pilot.press("R")
+            await until(pilot, lambda p=pilot: "`specwatch sweep chat-70b` in another terminal" in notices(p))  # type: ignore[misc]
+            assert not isinstance(pilot.app.screen, Confirm)
+
+
+def test_an_endpoint_that_nothing_sweeps_is_not_sent_to_a_plan_that_would_fail() -> None:
+    scene = never_swept()
+    assert "nothing sweeps chat-70b" in why(View(replace(scene, unprobed=frozenset({"chat-70b"}))), scene.endpoints[0])
+    assert "nothing sweeps" not in why(View(scene), scene.endpoints[0])
 
 
 async def test_a_second_sweep_of_a_pool_is_not_offered() -> None:

@@ -149,7 +149,7 @@ def detail(view: View, width: int) -> list[Line]:
 
 def progress_row(view: View, status: EndpointStatus) -> str:
     """How far the pool's running sweep is, and where more of it is seen."""
-    far = progress_text(view.sweep_running_on(status.pool))
+    far = progress_text(view.sweep_of(status))
     return f"{far}: 3 shows it" if far else ""
 
 

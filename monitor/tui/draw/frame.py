@@ -17,6 +17,15 @@ NARROW = 60
 """Under this width the fleet is a plain list and the frame keeps only what fits."""
 
 
+BECAME = {
+    "refused": "was refused",
+    "aborted": "was aborted",
+    "arm_mismatch": "found an arm that is not what it claims",
+    "not_restored": "left its server NOT RESTORED",
+}
+"""How a sweep ended without an answer, where the outcome's own word is no sentence."""
+
+
 def newest_data_s(view: View) -> float | None:
     """When the newest reading of any endpoint was taken."""
     ages = [status.age_s for status in view.snapshot.endpoints if status.age_s is not None]
@@ -103,7 +112,7 @@ def banners(view: View, width: int) -> list[Line]:
     paused = pause_text(view, short=False)
     bars += [fit(line(Span(f" {paused}", "warn")), width)] if paused else []
     bars += noted
-    return [*bars, *(row for text in unswept(view) for row in paragraph(text, width, role="warn", indent=" ", limit=2))]
+    return [*bars, *(row for text in unswept(view) for row in paragraph(text, width, role="warn", indent=" ", limit=3))]
 
 
 def unswept(view: View) -> list[str]:
@@ -114,12 +123,15 @@ def unswept(view: View) -> list[str]:
     told = []
     for pool, intent in newest.items():
         sweep = next((s for s in view.snapshot.sweeps if s.plan.get("intent") == intent.id), None)
-        if sweep is not None and sweep.outcome in ("measured", "running"):
+        later = any(
+            s.pool == pool and s != sweep and s.started_at_s > intent.created_at_s for s in view.snapshot.sweeps
+        )
+        if later or (sweep is not None and sweep.outcome in ("measured", "running")):
             continue
         why = intent.result.partition(": ")[2] or "the daemon's log says why"
-        became = f"{sweep.outcome.replace('_', ' ')}: {sweep.reason}" if sweep is not None else f"not begun: {why}"
+        became = f"{BECAME.get(sweep.outcome, sweep.outcome)}: {sweep.reason}" if sweep else f"was not begun: {why}"
         ago = fmt.age(view.snapshot.at_s - intent.created_at_s)
-        told.append(f"Sweep of {pool}, asked for by {intent.who} {ago} ago, was {became}")
+        told.append(f"Sweep of {pool}, asked for by {intent.who} {ago} ago, {became}")
     return told
 
 
@@ -155,6 +167,8 @@ def footer(view: View, width: int) -> Line:
     """At most seven keys of this screen; the rest is in the help."""
     spans: list[Span] = []
     idle = {"abort_sweep" if view.running_sweep is None else "sweep_now"}
+    if view.never_swept:
+        idle |= {"sweep_now"}
     if len(view.sweeps) < 2:
         idle |= {"older_sweep", "newer_sweep"}
     ours = offered(view.tab, readonly=view.readonly)

@@ -56,6 +56,8 @@ def no_sweep(view: View) -> str:
     running = view.running_sweep
     if view.never_swept:
         return f"{view.pool} has no [endpoint.probe], so it is never swept: config.toml shows how to add one."
+    if view.snapshot.mode != "daemon":
+        return f"No daemon runs that could start it: `specwatch sweep {view.pool}` in another terminal does."
     return f"Sweep {running.id} of {view.pool} is running already: X aborts it, 3 shows it." if running else ""
 
 

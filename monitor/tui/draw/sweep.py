@@ -166,7 +166,8 @@ def _in_force(view: View, shown: SweepRecord, width: int) -> list[Line]:
         return []
     spec = [(name, verdict) for name, verdict in last.result.arms.items() if name != last.baseline]
     answers = "; ".join(f"{name} {verdict_text(verdict, last.result.axis)}" for name, verdict in spec)
-    text = f"in force, from sweep {last.id} (key [): {answers}"
+    key = "[" if view.sweeps.index(last) > view.sweeps.index(shown) else "]"
+    text = f"in force, from sweep {last.id} (key {key}): {answers}"
     return paragraph(text, width, role="label", indent=" ", limit=2)
 
 
