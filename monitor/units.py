@@ -34,6 +34,11 @@ def state_words(state: State) -> str:
     return state.value.replace("_", " ")
 
 
+def outcome_words(outcome: str) -> str:
+    """`not restored`: how a sweep ended, as people write it."""
+    return outcome.replace("_", " ")
+
+
 def interval_text(value: float | None, low: float | None, high: float | None) -> str:
     """`24 [21, 28]`; an open edge is shown as an ellipsis."""
     middle = number(value) if value is not None else "unknown"

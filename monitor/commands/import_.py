@@ -35,7 +35,7 @@ from monitor.service.sweep_report import sweep_json, sweep_lines, sweep_of
 from monitor.store.db import Store
 from monitor.store.imports import AlreadyImported, ImportedSweep, NotImported, forget_imported, insert_imported
 from monitor.store.sweeps import latest_crossover
-from monitor.units import age_text
+from monitor.units import age_text, outcome_words
 from monitor.verdict_text import no_verdict_because
 from monitor.who import who_am_i
 from probes.answer_values import Crossover
@@ -82,7 +82,8 @@ def import_(
     imported = read_or_exit(files, arms, baseline, engines)
     live_arm = endpoint.probe.live_arm if endpoint.probe is not None else None
     if imported.origin is not None and imported.origin.outcome != "measured":
-        fail(f"{imported.origin.path}: the sweep ended as {imported.origin.outcome}; only a measured one is stored.")
+        ended = outcome_words(imported.origin.outcome)
+        fail(f"{imported.origin.path}: the sweep ended as {ended}; only a measured one is stored.")
     with open_or_exit(loaded) as store:
         present = secret_or_exit(present_server, loaded, store, endpoint)
         try:

@@ -38,6 +38,9 @@ from probes.answer_values import BandPoint
 def once(endpoint: str | None, config_path: Path, as_json: bool) -> None:
     """Compare every endpoint with its crossover, once; ENDPOINT is an endpoint or a pool, without one all.
 
+    BELOW: not above the crossover: speculation pays here or is no worse, as far as was measured. INSIDE: neither is
+    sure. ABOVE: it costs, or would if it were on. UNKNOWN: nothing can be said, and why.
+
     Exit 1 if any is above, else 2 if any is unknown or a sweep left its server in one of its arms, else 0.
     """
     loaded = load_or_exit(config_path)

@@ -14,7 +14,7 @@ from monitor.now_words import (
     unreckoned_words,
 )
 from monitor.service.locks import Gone
-from monitor.units import age_text, band_text, interval_text, number
+from monitor.units import age_text, band_text, interval_text, number, outcome_words
 from monitor.values import EndpointStatus, LiveVerdict, SweepRecord
 
 OWED = "not_restored"
@@ -81,7 +81,7 @@ def unmeasured(newest: Sequence[SweepRecord], now_s: float, *, owed: bool) -> li
         why = sweep.reason
         if not owed and sweep.outcome == "refused" and OWED in sweep.ended_by.split(","):
             why = "a server was not put back then; it is now"
-        outcome = sweep.outcome.replace("_", " ")
+        outcome = outcome_words(sweep.outcome)
         said.append(f"its last sweep ({sweep.id}) gave no answer: {outcome} {ago} ago{f', {why}' if why else ''}")
     return said
 

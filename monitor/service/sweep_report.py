@@ -7,6 +7,7 @@ from typing import Any
 
 from monitor.store.db import Store
 from monitor.store.sweeps import get_sweep, load_cells
+from monitor.units import outcome_words
 from monitor.values import SweepRecord
 from monitor.verdict_text import crossover_lines
 from probes.crossover import to_json
@@ -59,7 +60,7 @@ def sweep_lines(sweep: SweepRecord) -> list[str]:
     """The end of a sweep for a person."""
     on = f" (went on with sweep {sweep.resumes})" if sweep.resumes is not None else ""
     why = f": {sweep.reason}" if sweep.reason else ""
-    lines = [f"sweep {sweep.id} of {sweep.pool}{on}: {sweep.outcome.replace('_', ' ')}{why}"]
+    lines = [f"sweep {sweep.id} of {sweep.pool}{on}: {outcome_words(sweep.outcome)}{why}"]
     if sweep.outcome in ("aborted", "died") and sweep.tally.get("resumable") is not False:
         lines.append("The next sweep of the pool goes on with its cells, unless --fresh asks for a new one.")
     if sweep.result is not None:

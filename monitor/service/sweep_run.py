@@ -38,6 +38,7 @@ from monitor.store.sweeps import (
     set_fingerprint,
     set_resumes,
 )
+from monitor.units import outcome_words
 from monitor.values import GATE_PHASE, SweepProgress
 from probes.answer_values import Crossover
 from probes.scrape.fingerprint import fingerprint
@@ -291,7 +292,7 @@ def not_restored(outcome: SweepOutcome | None, reason: str) -> SweepOutcome:
     """What a sweep measured stays measured, but the server that it left behind is what matters."""
     if outcome is None:
         return SweepOutcome("not_restored", reason, exit_codes.NOT_RESTORED)
-    before = f"{outcome.outcome}: {outcome.reason}" if outcome.reason else outcome.outcome
+    before = outcome_words(outcome.outcome) + (f": {outcome.reason}" if outcome.reason else "")
     return replace(
         outcome,
         outcome="not_restored",

@@ -87,6 +87,8 @@ def test_a_measured_answer_survives_a_server_that_was_not_put_back() -> None:
     assert ended.crossover == measured.crossover
     assert ended.reason == "chat is NOT RESTORED: it does not start. The sweep itself ended as measured"
     assert not_restored(None, "x").exit_code == 7
+    mismatch = not_restored(SweepOutcome("arm_mismatch", "k3 drafts nothing", 5), "chat is NOT RESTORED")
+    assert mismatch.reason.endswith("The sweep itself ended as arm mismatch: k3 drafts nothing")
 
 
 @pytest.mark.parametrize(
