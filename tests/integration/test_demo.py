@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -38,6 +43,35 @@ def test_without_a_crossing_no_alert_is_told(tmp_path: Path) -> None:
     assert "always faster" in done.stdout
     assert "no alert" in done.stdout
     assert "ALERT" not in done.stdout
+
+
+def test_a_stop_is_answered_at_once_and_leaves_nothing_running(tmp_path: Path) -> None:
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "monitor.cli", "demo", "--headless"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with demo:
+        assert demo.stdout is not None
+        assert demo.stderr is not None
+        next(line for line in demo.stdout if "rung" in line)
+        os.killpg(demo.pid, signal.SIGINT)  # as a terminal does it
+        assert "Stopping the demo" in "".join(islice(demo.stderr, 2))
+        assert demo.wait(timeout=30) == 130
+    left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path) in _words(p)]
+    assert left == []
+
+
+def _words(cmdline: Path) -> str:
+    try:
+        return cmdline.read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def test_a_crossover_out_of_reach_is_refused(tmp_path: Path) -> None:
