@@ -14,7 +14,8 @@ GIVE_UP_AFTER = 2
 FOREIGN = "foreign_traffic"
 """The void reason of a cell during which others' requests were served."""
 GROWS_MOST = 4.0
-"""Ladders take longer steps only where servers are far from full."""
+"""On a longer step up the ladder the guess is too short where the server fills up on it: its first cell then takes a
+longer ramp, and may still come out some percent low (6% from 8 to 256 clients, simulated)."""
 
 
 class Climb:

@@ -40,6 +40,7 @@ _VOID: tuple[Check, ...] = (
     judge_server.prefix_hits,
     judge_server.uneven,
     judge_client.client_limit,
+    judge_steady.cut_answers,
     judge_steady.stalled,
     judge_steady.not_steady,
 )
@@ -48,6 +49,7 @@ _NOTES: tuple[Check, ...] = (
     judge_server.few_errors,
     judge_steady.ramp_cut,
     judge_steady.drifting,
+    judge_steady.short_window,
     judge_notes.remarks,
     front_end,
     judge_notes.restarted_before,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from probes.load.first import is_cut
 from probes.sweep.evidence import Evidence
 from probes.sweep.steady import RATES_MIN, trend
 from probes.sweep.totals import in_system, live_counter, moved
@@ -14,6 +15,10 @@ TREND_NOTED = 0.05
 """Change from the window's start to its end, over its mean, that is worth a word."""
 TREND_MAX = 0.15
 """From here on the window's ends were two different servers, and its mean is neither."""
+
+CUT_SHARE_MAX = 1 / 8
+"""Of the clients, still at their cut first answers as the window begins: with a quarter of them it came out up to 8%
+wrong, with a half up to 21%, with four fifths 30% (1,284 + 112 tokens, simulated)."""
 
 STALL_SHARE_MAX = 0.20
 """Of the window, without a single token although requests were in the system: five such steps make no rate."""
@@ -32,6 +37,27 @@ def stalled(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
         longest_s = max(longest_s, still_s)
     if longest_s > STALL_SHARE_MAX * cell.window_s:
         yield Reason("stalled", f"for {longest_s:.1f} s of the window no token came out, with requests in the system")
+
+
+def cut_answers(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """The ramp gave up: clients begin new requests sooner than in a steady load, and the server reads more prompts."""
+    if evidence.window is None:
+        return
+    going_on = [r for r in evidence.records if is_cut(r.index, evidence.first) and r.end_s > evidence.window.start_s]
+    if len(going_on) > max(1.0, CUT_SHARE_MAX * evidence.first):
+        text = (
+            f"{len(going_on)} of {evidence.first} first answers, which are cut to let clients begin evenly, had not"
+            " ended when the window began; raise cell_s, or lower max_tokens or the step from rung to rung"
+        )
+        yield Reason("cut_answers", text)
+
+
+def short_window(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
+    """Prompts and answers do not come in their true proportion where a request outlasts the window."""
+    request_ms = cell.e2e.p50_ms
+    if cell.window_s is not None and request_ms is not None and 1000 * cell.window_s < request_ms:
+        text = f"a request takes {request_ms / 1000:.1f} s (p50), the window {cell.window_s:.1f} s; raise cell_s"
+        yield Reason("short_window", text)
 
 
 def not_steady(cell: Cell, evidence: Evidence) -> Iterator[Reason]:

@@ -207,7 +207,7 @@ def _rung_by_rung(plan: SweepPlan) -> tuple[CellSlot, ...]:
 def estimate(plan: SweepPlan, left: Sequence[CellSlot] | None = None) -> PlanCost:
     """Cost of the whole ladder, should no arm stop climbing early, or of the cells that are `left` of it.
 
-    A cell takes its window, about one request's time to ramp, one to drain, and its scrapes. Every start of a server
+    A cell takes its window, about two requests' time to ramp, one to drain, and its scrapes. Every start of a server
     is warmed up anew.
     """
     order = cell_order(plan)
@@ -232,8 +232,8 @@ def estimate(plan: SweepPlan, left: Sequence[CellSlot] | None = None) -> PlanCos
 
 
 def loaded_s(cell_s: float, max_tokens: int) -> float:
-    """Seconds for which one cell loads a server: its window, about one request's time to ramp and one to drain."""
-    return cell_s + min(2 * TOKEN_S_GUESS * max_tokens, 4 * cell_s)
+    """Seconds for which one cell loads a server: its window, about two requests' time to ramp and one to drain."""
+    return cell_s + min(3 * TOKEN_S_GUESS * max_tokens, 4 * cell_s)
 
 
 def cell_tokens_upper(plan: SweepPlan, arm: str, rung: int) -> float:

@@ -25,7 +25,7 @@ LASTING = frozenset(
 """Void reasons that the same plan would meet again; every other one had to do with the moment."""
 
 
-START = "first answers cut"
+START = "first answers cut and awaited"
 """How a cell's clients begin; cells that began otherwise may differ by some percent."""
 
 

@@ -48,12 +48,13 @@ def test_launches_in_the_window_are_spread_over_a_requests_time(told: dict[str, 
     assert cell["void"] == []
 
 
-@pytest.mark.parametrize("name", [name for name in EVEN if "eighth" not in name])
+@pytest.mark.parametrize("name", EVEN)
 def test_a_window_begins_when_every_cut_answer_has_ended(told: dict[str, dict[str, Any]], name: str) -> None:
+    """However far off the time is that the cell was told: cut answers bring more prompts than a steady load."""
     assert told[name]["cut_in_window"] == 0
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", EVEN)
 def test_cut_answers_are_counted_as_tokens_and_not_as_lengths(told: dict[str, dict[str, Any]], name: str) -> None:
     cell = told[name]
     assert cell["output_tokens_mean"] == MAX_TOKENS
@@ -63,13 +64,16 @@ def test_cut_answers_are_counted_as_tokens_and_not_as_lengths(told: dict[str, di
     assert cell["concurrency"] == pytest.approx(SCENES[name].clients, rel=0.01)
 
 
-def test_a_ramp_waits_no_longer_than_two_request_times_for_answers_that_go_on(told: dict[str, dict[str, Any]]) -> None:
-    assert told["32 clients, an eighth of it"]["cut_in_window"] > 0
-
-
-def test_a_ramp_has_an_end_where_answers_take_longer(told: dict[str, dict[str, Any]]) -> None:
-    """Cut answers then reach into the window, and nothing is said against the cell."""
-    cell = told["a ramp too short for one answer"]
-    assert cell["cut_in_window"] > 0
+def test_a_ramp_does_not_wait_for_one_answer_that_goes_on_and_on(told: dict[str, dict[str, Any]]) -> None:
+    cell = told["one answer that goes on and on"]
+    assert cell["first_going_on"] == 1
     assert cell["void"] == []
-    assert cell["e2e_s"][0] > SCENES["a ramp too short for one answer"].cell_s
+
+
+def test_a_ramp_has_an_end_where_nothing_ends(told: dict[str, dict[str, Any]]) -> None:
+    """A server that holds requests back still gets its window, and the cell says what is wrong with it."""
+    name = "nothing ends for two windows"
+    cell = told[name]
+    assert cell["ramp_s"] < 6 * SCENES[name].cell_s
+    assert cell["first_going_on"] > SCENES[name].clients / 2
+    assert "cut_answers" in cell["void"]

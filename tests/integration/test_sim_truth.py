@@ -18,7 +18,10 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 SEEDS = [str(seed) for seed in range(1, 11)]
 PLACES = ("8", "24", "60", "none")
-NEEDED = 8
+NEEDED = 7
+"""Of ten at one place: intervals that hold the truth nine times in ten do so 99 times in 100."""
+NEEDED_OF_ALL = 33
+"""Of forty at the four places: they do so 96 times in 100."""
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +54,11 @@ def test_the_interval_holds_the_crossing_that_was_put_there(
     right = [answer for answer in found if _right(answer, None if place == "none" else float(place))]
     shown = [(a["seed"], a["verdict"], a["low"], a["crossover"], a["high"]) for a in found]
     assert len(right) >= NEEDED, shown
+
+
+def test_the_intervals_of_all_places_hold_their_crossings(answers: dict[str, list[dict[str, Any]]]) -> None:
+    right = {p: sum(_right(a, None if p == "none" else float(p)) for a in found) for p, found in answers.items()}
+    assert sum(right.values()) >= NEEDED_OF_ALL, right
 
 
 def test_intervals_are_no_wider_than_a_decision_needs(answers: dict[str, list[dict[str, Any]]]) -> None:

@@ -118,7 +118,7 @@ FAULTS: dict[str, Fault] = {
     "slows down a little": Fault(
         "drifting", Scene(faults={"drift_per_s": -0.0025}, cell_s=45.0, clients=1), Scene(cell_s=45.0, clients=1)
     ),
-    "slow start": Fault("ramp_cut", Scene(faults={"slow": 1.6}, later=_faults(slow=1.0), later_at_s=6.0)),
+    "slow start": Fault("ramp_cut", Scene(faults={"slow": 1.6}, later=_faults(slow=1.0), later_at_s=7.5)),
     "cut at the cap": Fault("capped", Scene(load=LoadSpec(max_tokens=12))),
     "dead flag": Fault(
         "dead_flag",

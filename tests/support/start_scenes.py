@@ -19,6 +19,8 @@ class Scene:
     time_scale: float = 1.0
     request_s: float | None = None
     """What the cell is told of a request's time; they take 2.5 s with 32 clients."""
+    longest: int = MAX_TOKENS
+    """Tokens of one answer in 32, all others have MAX_TOKENS."""
 
 
 SCENES = {
@@ -27,5 +29,7 @@ SCENES = {
     "32 clients, a right time": Scene(32, 15.0, request_s=2.5),
     "32 clients, half of it": Scene(32, 15.0, request_s=1.25),
     "32 clients, an eighth of it": Scene(32, 15.0, request_s=0.31),
-    "a ramp too short for one answer": Scene(24, 3.0, time_scale=2.6),
+    "answers longer than two windows": Scene(24, 3.0, time_scale=2.6),
+    "one answer that goes on and on": Scene(32, 15.0, request_s=2.5, longest=1500),
+    "nothing ends for two windows": Scene(24, 3.0, time_scale=100.0),
 }

@@ -17,6 +17,7 @@ from typing import Any  # noqa: E402
 from unittest.mock import patch  # noqa: E402
 
 from probes.load.prompts import load_prompts  # noqa: E402
+from probes.load.shape import LengthShape  # noqa: E402
 from probes.scrape.scrape import Scraper  # noqa: E402
 from probes.sim.server import SimServer  # noqa: E402
 from probes.sim.spec import SimSpec  # noqa: E402
@@ -62,7 +63,9 @@ async def look(scene: Scene) -> dict[str, Any]:
         "output_tokens_mean": cell.output_tokens_mean,
         "capped_share": cell.capped_share,
         "e2e_s": [None if ms is None else ms / 1e3 for ms in (cell.e2e.p50_ms, cell.e2e.p99_ms)],
-        "void": [reason.text for reason in cell.void],
+        "ramp_s": window.start_s - min(r.launched_s for r in evidence.records),
+        "first_going_on": sum(r.index < scene.clients and r.end_s > window.start_s for r in evidence.records),
+        "void": [reason.code for reason in cell.void],
     }
 
 
@@ -73,7 +76,7 @@ async def _measure(scene: Scene, target: Target) -> Cell:
         arm=ArmPlan("off", target, False),
         model=SPEC.model_name,
         cell_s=scene.cell_s,
-        load=LoadSpec(max_tokens=MAX_TOKENS),
+        load=LoadSpec(max_tokens=scene.longest, shape=_shape(scene)),
         prompts=PROMPTS,
         nonce="n0nce",
         max_foreign=1.0,
@@ -83,6 +86,13 @@ async def _measure(scene: Scene, target: Target) -> Cell:
         return await cells.measure_cell(job, scraper)
     finally:
         await scraper.aclose()
+
+
+def _shape(scene: Scene) -> LengthShape | None:
+    """Prompts of one length, and one answer in 32 longer than the others."""
+    if scene.longest == MAX_TOKENS:
+        return None
+    return LengthShape((100.0,) * 32, (float(MAX_TOKENS),) * 31 + (float(scene.longest),), 0.0)
 
 
 async def main() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 
 import pytest
 
 from probes.load.prompts import load_prompts
 from probes.scrape.scrape import Scraper
-from probes.sweep.cell import CellJob, measure_cell, poll_interval_s, poll_intervals_s
+from probes.sweep.cell import CellJob, measure_cell, poll_interval_s, poll_intervals_s, start_spread_s
 from probes.sweep.plan import ArmPlan, CellSlot, LoadSpec
 from probes.sweep.watch import ForeignTraffic
 from probes.values import Cell
@@ -150,3 +150,19 @@ def test_polls_do_not_lock_to_answers_of_one_length() -> None:
 
 def test_polls_are_ten_a_window_within_bounds() -> None:
     assert [poll_interval_s(s) for s in (0.5, 5.0, 45.0, 600.0)] == [0.25, 0.5, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("clients", "request_s", "spread_s"),
+    [(1, 4.0, 4.0), (2, 4.0, 0.0), (3, 4.0, 4.0), (8, 4.0, 3.0), (9, 300.0, 80.0), (8, None, 0.5)],
+)
+def test_first_answers_end_at_phases_of_their_own(clients: int, request_s: float | None, spread_s: float) -> None:
+    """Starts and shares of equal steps: what is left of a request's time tells the phase each client keeps."""
+    job = replace(cell_job("off", arm("off", "http://x"), clients, 1.0, 45.0), request_s=request_s)
+    assert start_spread_s(job) == pytest.approx(spread_s)
+    if request_s is not None and spread_s < 80.0:
+        ends = [
+            (place * spread_s / clients + request_s * (place + 1) / clients) % request_s for place in range(clients)
+        ]
+        gaps = [b - a for a, b in pairwise(sorted((*ends, min(ends) + request_s)))]
+        assert min(gaps) > 0.7 * request_s / clients

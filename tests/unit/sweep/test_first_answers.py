@@ -85,3 +85,21 @@ def test_what_sglang_counts_otherwise_is_told_from_the_length_of_whole_answers()
     cell = assemble(sglang)
     assert cell.server_tok_s == pytest.approx(RATE)
     assert cell.output_tok_s == pytest.approx(RATE * TOKENS / (TOKENS + ends))
+
+
+def going_on(*clients: int) -> Evidence:
+    """The first answers of these clients reach into the window."""
+    given = with_first_answers()
+    assert given.window is not None
+    late_s = given.window.start_s + 0.1
+    return replace(given, records=tuple(replace(r, end_s=late_s) if r.index in clients else r for r in given.records))
+
+
+@pytest.mark.parametrize(("given", "voids"), [(going_on(0), False), (going_on(0, 1), True)])
+def test_a_window_with_too_many_cut_answers_voids_the_cell(given: Evidence, voids: bool) -> None:
+    """One client may have an answer that goes on and on; more read more prompts than a steady load."""
+    assert ("cut_answers" in {reason.code for reason in assemble(given).void}) is voids
+
+
+def test_the_last_first_answer_is_whole_and_may_go_on() -> None:
+    assert "cut_answers" not in codes(assemble(going_on(0, CLIENTS - 1)))

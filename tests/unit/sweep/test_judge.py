@@ -317,6 +317,7 @@ def test_two_counts_of_one_window_a_factor_of_two_apart_are_no_measurement(secon
         (with_pages(evidence(), running=3, waiting=1), "waiting"),
         (with_rates(*[0.7 * RATE] * 3, *[RATE] * 9), "ramp_cut"),
         (with_rates(*(RATE * (1 - 0.01 * second) for second in range(12))), "drifting"),
+        (with_window(0.9), "short_window"),
         (fail_one(evidence(), 0.0125), "few_errors"),
         (replace(evidence(), was_idle=False), "not_idle"),
         (replace(evidence(), cut_off=2), "drain_cut_off"),
