@@ -15,7 +15,6 @@ from monitor.live_arm import LiveArm, find_live_arm
 from monitor.live_window import LiveWindow, live_window
 from monitor.now_values import AsOfNow, LiveMix
 from monitor.observed import with_output
-from monitor.units import state_words
 from monitor.values import CrossoverNow, EndpointStatus, StoredCrossover, StoredReading
 from monitor.verdict_now import (
     BY_CLIENTS,
@@ -206,7 +205,7 @@ def _barrier(
     """The first reason why live traffic and the crossover must not be put side by side, in any number."""
     stored = inputs.crossover
     if state is not State.OK:
-        return f"{state_words(state)}: {reason}"
+        return f"{state.words}: {reason}"
     if inputs.sweep_id is not None and inputs.settled_at_s is not None:
         left_s = max(0.0, inputs.settled_at_s - now_s)
         return f"sweep {inputs.sweep_id} has ended and settles for another {left_s:.0f} s; traffic is not compared"

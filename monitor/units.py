@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from probes.answer_values import BandPoint
-from probes.values import State
 
 
 def number(value: float) -> str:
@@ -27,11 +26,6 @@ def age_text(seconds: float) -> str:
     if seconds < 129600:
         return f"{seconds / 3600:.1f} h"
     return f"{seconds / 86400:.0f} d"
-
-
-def state_words(state: State) -> str:
-    """`not an engine`: a state as people write it."""
-    return state.value.replace("_", " ")
 
 
 def outcome_words(outcome: str) -> str:

@@ -21,6 +21,11 @@ class State(StrEnum):
     UNAUTHORIZED = "unauthorized"
     SLEEPING = "sleeping"
 
+    @property
+    def words(self) -> str:
+        """`not an engine`: as people write it."""
+        return self.value.replace("_", " ")
+
 
 class EngineKind(StrEnum):
     """Which server wrote the page."""

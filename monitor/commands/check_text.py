@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from monitor.commands.check_servers import Look
-from monitor.units import state_words
 
 _LABEL = 13
 
@@ -57,9 +56,7 @@ def look_section(title: str, look: Look) -> Section:
     """What one server said, one fact a row; unknown is a word."""
     reading, identity = look.reading, look.identity
     if not look.ok or reading is None:
-        return Section(
-            title, [("state", state_words(look.state))], [Remark.problem(look.reason or "no reason was given")]
-        )
+        return Section(title, [("state", look.state.words)], [Remark.problem(look.reason or "no reason was given")])
     remarks = []
     if look.target.model is not None and identity.models and look.target.model not in identity.models:
         remarks.append(

@@ -16,7 +16,6 @@ from monitor.config.targets import pool_of
 from monitor.service.restoring import Restoring, journals_left
 from monitor.store.alerts import load_alert_states, save_not_restored
 from monitor.store.db import Store
-from monitor.units import state_words
 from monitor.values import AlertPhase, AlertState, Unrestored
 from probes.values import Reading, State
 
@@ -53,7 +52,7 @@ def seen_words(reading: Reading | None) -> str:
         return ""
     at = datetime.fromtimestamp(reading.at_s, UTC).strftime("%H:%M:%S UTC")
     if reading.state is not State.OK:
-        return f"at {at} it was {state_words(reading.state)}: {reading.reason or 'no reason given'}"
+        return f"at {at} it was {reading.state.words}: {reading.reason or 'no reason given'}"
     k = "" if reading.k is None else f", {reading.k} tokens a draft"
     speculates = {
         True: f"with speculation{k}",

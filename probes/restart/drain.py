@@ -69,7 +69,7 @@ def _idle(reading: Reading) -> bool:
 
 def _seen(reading: Reading) -> str:
     if reading.state is not State.OK:
-        return f"it is {reading.state.value}: {reading.reason}"
+        return f"it is {reading.state.words}: {reading.reason}"
     load = in_system(reading)
     if load is None:
         return "its page does not show how many requests are running"

@@ -175,7 +175,7 @@ async def look_at(
         raise NotProven("it does not list its models")
     reading = await scraper.read()
     if reading.state not in (State.OK, State.EMPTY):
-        raise NotProven(f"it is {reading.state.value}: {reading.reason}")
+        raise NotProven(f"it is {reading.state.words}: {reading.reason}")
     newness.check(reading)
     if problem := mismatch(expected, reading, identity):
         raise NotProven(problem, wrong=True)
@@ -212,5 +212,5 @@ async def _counted(scraper: Reads, first: Reading) -> Reading:
         if time.monotonic() > end_s:
             if reading.state is State.OK:
                 raise NotProven("its page did not count the answer that it gave: is it another server's page?")
-            raise NotProven(f"it is {reading.state.value}: {reading.reason}")
+            raise NotProven(f"it is {reading.state.words}: {reading.reason}")
         await asyncio.sleep(POLL_S)

@@ -145,7 +145,7 @@ def _duration(seconds: float) -> str:
 def _arm_reasons(arm: ArmLoad, limits: GateLimits) -> list[Reason]:
     where = f"arm {arm.arm} at {arm.url}"
     if arm.state is not State.OK:
-        return [Reason("unreachable_arm", f"{where} is {arm.state.value}: {arm.reason or 'no reason given'}")]
+        return [Reason("unreachable_arm", f"{where} is {arm.state.words}: {arm.reason or 'no reason given'}")]
     reasons = []
     if arm.concurrency_max is None:
         reasons.append(Reason("load_unknown", f"{where} does not show running and waiting requests"))

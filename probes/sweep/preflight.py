@@ -109,7 +109,7 @@ def _where(arm: ArmPlan) -> str:
 
 def _check_state(arm: ArmPlan, reading: Reading) -> None:
     if reading.state is not State.OK:
-        raise ArmMismatch(f"{_where(arm)} is {reading.state.value}: {reading.reason or 'no reason given'}")
+        raise ArmMismatch(f"{_where(arm)} is {reading.state.words}: {reading.reason or 'no reason given'}")
 
 
 def _check_speculation(arm: ArmPlan, reading: Reading, identity: Identity) -> None:

@@ -171,7 +171,7 @@ async def settled(scraper: Reads, arm: str, bound_s: float = SETTLE_S, foreign: 
             break
         await asyncio.sleep(IDLE_POLL_S)
     if load is None:
-        why = reading.reason or reading.state.value
+        why = reading.reason or reading.state.words
         return f"whether arm {arm} still runs our requests is not known: its page tells no load ({why})"
     return (
         f"arm {arm} still had {load:g} requests in the system {bound_s:.0f} s after our streams were closed"

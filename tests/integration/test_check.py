@@ -240,7 +240,7 @@ def test_a_sweep_that_fits_is_not_named(tmp_path: Path, probe: str) -> None:
     assert "the gate would refuse" not in result.output
     assert result.exit_code == 0
     if "cost_per_hour" in probe:
-        assert "costs        about 1.91" in result.output
+        assert "costs        about 1.97" in result.output
 
 
 RESTARTED = """\

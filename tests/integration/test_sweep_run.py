@@ -91,7 +91,7 @@ async def test_several_models_are_refused_without_a_choice() -> None:
 
 
 async def test_a_page_that_is_no_engines_is_refused() -> None:
-    assert "not_an_engine" in (await refused(FakeEngine(faults=Faults(metrics_status=404)), FakeEngine(k=3))).reason
+    assert "not an engine" in (await refused(FakeEngine(faults=Faults(metrics_status=404)), FakeEngine(k=3))).reason
 
 
 async def test_an_arm_that_is_not_there_is_refused() -> None:

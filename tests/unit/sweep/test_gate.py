@@ -35,7 +35,7 @@ def second(**changes: object) -> GateInputs:
         (second(concurrency_max=None), "load_unknown", "does not show running and waiting"),
         (second(kv_usage_max=0.6), "kv_usage", "uses 60% of its KV cache, max_kv_usage allows 50%"),
         (second(state=State.DOWN, reason="refused"), "unreachable_arm", "is down: refused"),
-        (second(state=State.NOT_AN_ENGINE), "unreachable_arm", "is not_an_engine: no reason given"),
+        (second(state=State.NOT_AN_ENGINE), "unreachable_arm", "is not an engine: no reason given"),
         (replace(INPUTS, noprobe_file="a.db.noprobe"), "noprobe", "delete it"),
         (
             replace(INPUTS, paused_until_s=NOON + 60, pause_reason="release"),

@@ -55,7 +55,7 @@ def test_a_second_arm_without_speculation_may_share_the_address() -> None:
 @pytest.mark.parametrize("state", [State.DOWN, State.NOT_AN_ENGINE, State.EMPTY, State.UNAUTHORIZED])
 def test_an_arm_that_is_not_there_is_named(state: State) -> None:
     text = run(off=replace(OFF, state=state, reason="because"))
-    assert text == f"arm off at http://127.0.0.1:8001 is {state.value}: because"
+    assert text == f"arm off at http://127.0.0.1:8001 is {state.words}: because"
 
 
 @pytest.mark.parametrize(
