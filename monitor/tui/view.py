@@ -214,8 +214,8 @@ def _place(status: EndpointStatus) -> int:
 
 
 def above_but_off(status: EndpointStatus) -> bool:
-    """The load is above, and speculation is off as it should be: nothing is lost."""
-    return status.verdict is LiveVerdict.ABOVE and status.live_arm is not None and not status.drafting
+    """The load is above, and speculation is known to be off as it should be: nothing is lost."""
+    return status.verdict is LiveVerdict.ABOVE and status.live_arm is not None and status.drafting is False
 
 
 def moved(view: View, step: int) -> View:

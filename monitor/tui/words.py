@@ -180,7 +180,8 @@ def headline(view: View) -> tuple[Sign, str]:
         inside = sum(s.verdict is LiveVerdict.INSIDE for s in endpoints)
         note = f", {inside} inside the interval" if inside else ""
         return Sign("●", "none above", "good"), f"all {judged} judged{note}"
-    swept = [progress_text(view.sweep_of(s)) for s in unknown]
+    # One that cannot be read is no matter of the sweep beside it.
+    swept = [progress_text(view.sweep_of(s)) if s.state is State.OK else "" for s in unknown]
     if not judged and all(swept):
         return Sign("»", "in a sweep", "note"), f"{swept[0]}: 3 shows it"
     if not judged:

@@ -10,7 +10,8 @@ from monitor.tui.draw.alerts import draw as draw_alerts
 from monitor.tui.view import View, above_since_s, alert_endpoint, firing_id, matches, moved, settled
 from monitor.tui.words import farewell, headline, sign
 from monitor.values import AlertPhase, AlertState, Intent, SweepProgress
-from tests.support.scene_parts import endpoint, snapshot
+from probes.values import State
+from tests.support.scene_parts import endpoint, silent, snapshot
 from tests.support.scene_sweeps import NOW, running_sweep
 from tests.support.scenes import broken, daemon_gone, firing, healthy, multi_engine, pending, sweeping, undecided
 
@@ -156,6 +157,22 @@ def test_while_all_are_swept_the_headline_says_how_far_that_is() -> None:
     gate = replace(running_sweep(), progress=SweepProgress("gate", 0, 56, None, None, None, None))
     assert headline(View(replace(only, sweeps=(gate,))))[1] == "sweep 42 first looks for live load: 3 shows it"
     assert "1 of 2 cannot be judged" in headline(View(scene))[1]
+
+
+def test_one_that_is_down_is_not_hidden_behind_the_sweep_of_another() -> None:
+    scene = sweeping()
+    down = silent("chat-d", State.DOWN, "connection refused", 300.0)
+    found, text = headline(View(replace(scene, endpoints=(scene.endpoints[0], down))))
+    assert found.text == "? cannot judge"
+    assert text == "none of 2 can be judged: the reasons are below"
+
+
+def test_a_loss_is_not_called_off_where_nobody_knows_whether_it_drafts() -> None:
+    losing = endpoint("chat-a", 40.0, drafting=None)
+    assert losing.alerting
+    view = View(snapshot(losing))
+    assert sign(view, losing).text.startswith("▲ above")
+    assert headline(view)[0].text == "▲ 1 of 1 above"
 
 
 def test_the_headline_speaks_of_the_fleet_even_where_the_filter_hides_the_one_above() -> None:
