@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +23,7 @@ from monitor.now_words import reason_words
 from monitor.service.locks import daemon_lock_path, gone, holder_of
 from monitor.service.not_restored import not_restored_words, unrestored
 from monitor.service.once import look_once
+from monitor.service.sweep_gate import left_in
 from monitor.store.db import Store
 from monitor.store.intents import active_pause
 from monitor.store.readings import latest_reading
@@ -50,7 +51,7 @@ def once(endpoint: str | None, config_path: Path, as_json: bool) -> None:
     with open_or_exit(loaded, readonly=True) if loaded.store_path.exists() else nullcontext() as store:
         try:
             statuses = secret_or_exit(asyncio.run, look_once(loaded, store, names))
-            newest = {s.pool: pool_sweeps(store, s.pool, 1) for s in statuses if s.crossover is None} if store else {}
+            ended = _unmeasured(loaded, store, {s.pool for s in statuses if s.crossover is None}) if store else {}
             standing = list(_standing(loaded, store, time.time()))
         except Exception as error:
             # Exit 1 means "above": whatever goes wrong here must never be read as that.
@@ -65,13 +66,20 @@ def once(endpoint: str | None, config_path: Path, as_json: bool) -> None:
         seen = {"endpoints": [status_json(s) for s in statuses], "not_restored": [one.endpoint for one in left]}
         click.echo(json.dumps(seen, indent=1))
     else:
-        owed = bool(left)
         for status in statuses:
-            last = unmeasured(newest.get(status.pool, ()), time.time(), owed=owed)
-            click.echo(status_line(status, last))
+            click.echo(status_line(status, ended.get(status.pool, ())))
     verdicts = {s.verdict for s in statuses}
     # What a server in another arm than production's shows says nothing of production: unknown.
     sys.exit(1 if LiveVerdict.ABOVE in verdicts else 2 if left or LiveVerdict.UNKNOWN in verdicts else 0)
+
+
+def _unmeasured(loaded: Loaded, store: Store, pools: Collection[str]) -> dict[str, list[str]]:
+    """By pool, how its newest sweep ended where it gave no answer; what is owed is asked as the gate asks it."""
+    now_s = time.time()
+    return {
+        pool: unmeasured(pool_sweeps(store, pool, 1), now_s, owed=bool(left_in(loaded.config, store, pool)))
+        for pool in pools
+    }
 
 
 def _standing(loaded: Loaded, store: Store | None, now_s: float) -> Iterator[str]:

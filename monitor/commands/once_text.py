@@ -80,7 +80,8 @@ def unmeasured(newest: Sequence[SweepRecord], now_s: float, *, owed: bool) -> li
         ago = age_text(max(0.0, now_s - (sweep.ended_at_s if sweep.ended_at_s is not None else sweep.started_at_s)))
         why = sweep.reason
         if not owed and sweep.outcome == "refused" and OWED in sweep.ended_by.split(","):
-            why = "a server was not put back then; it is now"
+            only = sweep.ended_by == OWED
+            why = "a server was not put back then; it is now" if only else f"{why}; that server is put back now"
         outcome = outcome_words(sweep.outcome)
         said.append(f"its last sweep ({sweep.id}) gave no answer: {outcome} {ago} ago{f', {why}' if why else ''}")
     return said

@@ -123,12 +123,23 @@ def test_a_server_that_is_back_is_not_said_to_be_away() -> None:
     """The refusal was true when it was written; `specwatch stop` has put the server back since."""
     refused = replace(
         sweep_record(outcome="refused", reason="chat is not put back yet"),
-        ended_by="outside_window,not_restored",
+        ended_by="not_restored",
         ended_at_s=NOW_S - 60.0,
     )
     assert "not put back yet" in unmeasured([refused], NOW_S, owed=True)[0]
     (back,) = unmeasured([refused], NOW_S, owed=False)
     assert back.endswith("refused 60 s ago, a server was not put back then; it is now")
+
+
+def test_what_else_a_refusal_named_is_still_told_once_the_server_is_back() -> None:
+    both = replace(
+        sweep_record(outcome="refused", reason="chat is not put back yet; sweeps are paused until 2030"),
+        ended_by="not_restored,paused",
+        ended_at_s=NOW_S - 60.0,
+    )
+    (said,) = unmeasured([both], NOW_S, owed=False)
+    assert "sweeps are paused until 2030" in said
+    assert said.endswith("; that server is put back now")
 
 
 def test_a_long_tie_is_told_in_words() -> None:
