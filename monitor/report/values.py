@@ -26,14 +26,16 @@ class ToldAlert:
 
 
 def told_alerts(events: Sequence[AlertEvent]) -> tuple[ToldAlert, ...]:
-    """Events (oldest first) put together by alert."""
+    """Events (oldest first) put together by alert; a reminder is none of its own."""
     told: dict[str, ToldAlert] = {}
     for event in events:
+        # A reminder's id is that of the first message, a point and a number.
+        alert_id = event.alert_id.partition(".")[0]
         if event.kind == "firing":
-            began = ToldAlert(event.alert_id, event.rule, event.title, event.started_at_s, event.at_s, None, None)
-            told.setdefault(event.alert_id, began)
-        elif event.alert_id in told:
-            told[event.alert_id] = replace(told[event.alert_id], resolved_at_s=event.at_s, resolution=event.title)
+            began = ToldAlert(alert_id, event.rule, event.title, event.started_at_s, event.at_s, None, None)
+            told.setdefault(alert_id, began)
+        elif alert_id in told:
+            told[alert_id] = replace(told[alert_id], resolved_at_s=event.at_s, resolution=event.title)
     return tuple(told.values())
 
 
