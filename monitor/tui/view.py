@@ -101,12 +101,22 @@ class View:
         return self.pool in self.snapshot.unprobed
 
     @property
+    def watched(self) -> bool:
+        """A daemon evaluates, sends and sweeps. Where none does, alerts are as the last one left them."""
+        return self.snapshot.mode == "daemon"
+
+    @property
     def stale(self) -> bool:
         """The shown snapshot is not now."""
         return self.lag_s > 0
 
     def alert_of(self, endpoint: str) -> AlertState | None:
-        """The endpoint's firing or pending alert of its load, firing first; a server not put back is told apart."""
+        """The endpoint's firing or pending alert of its load, firing first; a server not put back is told apart.
+
+        None in local mode: the viewer judges for itself there, and what an earlier daemon left does not follow it.
+        """
+        if self.snapshot.mode == "local":
+            return None
         ours = [a for a in self.snapshot.alerts if a.endpoint == endpoint and a.rule != NOT_RESTORED]
         active = [a for a in ours if a.phase is not AlertPhase.INACTIVE]
         return min(active, key=lambda alert: alert.phase is not AlertPhase.FIRING, default=None)
@@ -280,11 +290,9 @@ def firing_id(view: View) -> str | None:
         firing = [a for a in ours if a.phase is AlertPhase.FIRING]
         return min(firing, key=lambda a: a.rule == NOT_RESTORED).alert_id if firing else None
     name, event = alert_endpoint(view), selected_event(view)
-    if view.alert.endswith(f":{NOT_RESTORED}") or (event is not None and event.rule == NOT_RESTORED):
-        loud = [a for a in view.snapshot.alerts if a.endpoint == name and a.rule == NOT_RESTORED]
-        alert = loud[0] if loud else None
-    else:
-        alert = view.alert_of(name)
+    loud = view.alert.endswith(f":{NOT_RESTORED}") or (event is not None and event.rule == NOT_RESTORED)
+    ours = (a for a in view.active_alerts if a.endpoint == name and (a.rule == NOT_RESTORED) == loud)
+    alert = next(ours, None)
     if alert is None or alert.phase is not AlertPhase.FIRING or alert.alert_id is None:
         return None
     # A reminder's id begins with that of the alert it reminds of.

@@ -54,6 +54,8 @@ def sign(view: View, status: EndpointStatus) -> Sign:
         return Sign("✕", "NOT RESTORED", "alarm")
     alert = view.alert_of(status.name)
     if alert is not None and alert.phase is AlertPhase.FIRING:
+        if not view.watched:
+            return Sign("▲", "fired", "alarm")
         return Sign("▲", f"FIRING {_ago(since_s(alert), at_s)}".strip(), "alarm")
     if status.state is not State.OK:
         glyph, word = STATE_WORDS[status.state]
@@ -62,7 +64,7 @@ def sign(view: View, status: EndpointStatus) -> Sign:
         return Sign("»", _sweep_word(view.snapshot, status.sweep_id), "note")
     if status.verdict is LiveVerdict.ABOVE:
         ago = _ago(above_since_s(view, status), at_s)
-        if alert is not None:
+        if alert is not None and view.watched:
             return Sign("▲", f"pending {ago}".strip(), "bad")
         if above_but_off(status):
             return Sign("○", "above, off", "good")
@@ -172,7 +174,7 @@ def headline(view: View) -> tuple[Sign, str]:
         return Sign("✕", "NOT RESTORED", "alarm"), f"{names}: not the arm that production is meant to run"
     hot = [s for s in view.rows if sign(view, s).glyph == "▲"] or [s for s in endpoints if sign(view, s).glyph == "▲"]
     if hot:
-        word = "above" if all(s.verdict is LiveVerdict.ABOVE for s in hot) else "firing"
+        word = "above" if all(s.verdict is LiveVerdict.ABOVE for s in hot) else "firing" if view.watched else "fired"
         return Sign("▲", f"{len(hot)} of {len(endpoints)} {word}", sign(view, hot[0]).role), _over(view, hot[0])
     unknown = [s for s in endpoints if s.verdict is LiveVerdict.UNKNOWN]
     judged = len(endpoints) - len(unknown)
@@ -234,11 +236,11 @@ def alert_note(view: View, status: EndpointStatus) -> str:
     alert = view.alert_of(status.name)
     firing = alert is not None and alert.phase is AlertPhase.FIRING
     terms = view.snapshot.terms
-    if firing and view.snapshot.mode == "daemon_gone":
+    if firing and not view.watched:
         return "The alert fired before the daemon went: nobody judges it now, and nobody is told of its end."
     if status.alerting:
         beyond = f"the whole band is beyond the tolerated loss of {percent(terms.tolerated_loss_pct)}"
-        if view.snapshot.mode != "daemon":
+        if not view.watched:
             return f"Nobody is alerted, for no daemon runs; {beyond}."
         return f"The {'alert fires' if firing else 'alert rule counts'}: {beyond}."
     if firing:

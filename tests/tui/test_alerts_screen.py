@@ -7,7 +7,8 @@ from dataclasses import replace
 from monitor.tui.draw.alerts import draw
 from monitor.tui.lines import as_text
 from monitor.tui.view import View, settled
-from monitor.values import Delivery, Intent, Snapshot
+from monitor.values import AlertPhase, AlertState, Delivery, Intent, Snapshot
+from tests.support.scene_sweeps import NOW
 from tests.support.scenes import firing
 
 REFUSED = "http://127.0.0.1:9/hook could not be reached (connection refused; nothing listens there)"
@@ -61,3 +62,17 @@ def test_who_acknowledged_is_whole_on_a_small_screen() -> None:
     ack = Intent(1, "ack", "a1", "ana-from-the-night-shift", "gpu1", scene.at_s - 120, "", {}, None, None, "")
     seen = rows(replace(scene, alerts=(alert,), acks={"a1": ack}))
     assert any("acknowledged by ana-from-the-night-shift 2m00s ago" in row for row in seen)
+
+
+def test_without_a_daemon_nothing_fires_on_and_nothing_is_tried_again() -> None:
+    scene = firing()
+    waiting = AlertState("chat-c", "above_crossover", AlertPhase.PENDING, NOW - 45, clear_since_s=NOW - 9)
+    for mode in ("local", "daemon_gone"):
+        seen = "\n".join(rows(replace(scene, mode=mode, alerts=(scene.alerts[0], waiting)), height=40))
+        assert "Active when the last daemon ended" in seen
+        assert "▲ fired    chat-a above crossover since 03:00Z\n" in seen
+        assert "△ waited   chat-c above crossover since 03:12Z\n" in seen
+        assert "◌ not tried, for no daemon runs: 503 from the webhook" in seen
+        for claim in ("FIRING", "pending", "clearing", "Active now", "try 4"):
+            assert claim not in seen
+    assert "◌ try 4 in 40s" in "\n".join(rows(scene, height=40))

@@ -21,7 +21,7 @@ from probes.values import Cell
 from tests.support.scene_drift import unmodelled
 from tests.support.scene_parts import SceneFeed, endpoint, history, snapshot
 from tests.support.scene_sweeps import NOW, measured_sweep, result, running_sweep, sweep_cells
-from tests.support.scenes import daemon_gone, firing, healthy, multi_engine, refused, sweeping, sweeps_paused
+from tests.support.scenes import daemon_gone, firing, healthy, multi_engine, pending, refused, sweeping, sweeps_paused
 from tests.support.screens import screen_text, until, watching
 
 DROP_ORDER = ("pool", "band", "acceptance", "crossover_age", "arm", "speedup")
@@ -229,6 +229,8 @@ def test_without_its_daemon_the_header_claims_no_quiet_and_dates_the_data() -> N
     assert "no alerts" not in text
     assert "alerts off" in text
     assert "03:12:45Z data 2m50s old" in text
+    assert "▲ 1 fired, alerts off" in frame.header(View(replace(firing(), mode="local")), 80).text
+    assert "pending" not in frame.header(View(replace(pending(), mode="local")), 80).text
     fired = frame.header(View(daemon_gone()), 80).text
     assert "▲ 1 fired, alerts off" in fired
     assert "03:12:45Z data 2m50s old" in fired

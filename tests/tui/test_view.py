@@ -8,8 +8,8 @@ import pytest
 
 from monitor.tui.draw.alerts import draw as draw_alerts
 from monitor.tui.view import View, above_since_s, alert_endpoint, firing_id, matches, moved, settled
-from monitor.tui.words import farewell, headline, sign
-from monitor.values import AlertPhase, AlertState, Intent, SweepProgress
+from monitor.tui.words import alert_note, farewell, headline, sign
+from monitor.values import AlertPhase, AlertState, Intent, LiveVerdict, SweepProgress
 from probes.values import State
 from tests.support.scene_parts import endpoint, silent, snapshot
 from tests.support.scene_sweeps import NOW, running_sweep
@@ -173,6 +173,22 @@ def test_a_loss_is_not_called_off_where_nobody_knows_whether_it_drafts() -> None
     view = View(snapshot(losing))
     assert sign(view, losing).text.startswith("▲ above")
     assert headline(view)[0].text == "▲ 1 of 1 above"
+
+
+def test_without_a_daemon_no_alert_is_said_to_fire_or_to_wait() -> None:
+    for scene in (firing(), pending()):
+        view = View(replace(scene, mode="local"))
+        assert sign(view, scene.endpoints[0]).text.startswith("▲ above")
+        assert "The alert" not in alert_note(view, scene.endpoints[0])
+        fine = replace(scene.endpoints[0], verdict=LiveVerdict.BELOW, alerting=False)
+        eased = View(replace(scene, mode="local", endpoints=(fine,)))
+        assert sign(eased, fine).text == "● below", "the viewer's own judgement, not what an old daemon left"
+        assert "The alert" not in alert_note(eased, fine)
+    gone = View(daemon_gone())
+    assert sign(gone, gone.rows[0]).text == "▲ fired"
+    assert headline(gone)[0].text == "▲ 1 of 3 fired"
+    waits = replace(pending(), mode="daemon_gone")
+    assert "pending" not in sign(View(waits), waits.endpoints[0]).text
 
 
 def test_the_headline_speaks_of_the_fleet_even_where_the_filter_hides_the_one_above() -> None:

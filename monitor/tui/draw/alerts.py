@@ -27,7 +27,7 @@ def draw(view: View, width: int, height: int) -> list[Line]:
     room = height - len(active) - len(chosen) - 4
     keep = max(MIN_HISTORY, room - min(sum(map(len, told)) or 1, max(MIN_DELIVERY, room // 3)))
     rows = [
-        _head("Active now", width),
+        _head("Active now" if view.watched else "Active when the last daemon ended", width),
         *active,
         _head("History, newest first", width),
         *_window(view, events, keep),
@@ -67,18 +67,19 @@ def _active(view: View, alert: AlertState, width: int) -> list[Line]:
     at_s = view.snapshot.at_s
     firing = alert.phase is AlertPhase.FIRING
     since = since_s(alert)
-    when = "" if since is None else f"since {fmt.minute(since, at_s)} ({fmt.age(at_s - since)})"
+    when = "" if since is None else f"since {fmt.minute(since, at_s)}"
+    when += f" ({fmt.age(at_s - since)})" if since is not None and view.watched else ""
     notes = []
-    if alert.clear_since_s is not None:
+    if alert.clear_since_s is not None and view.watched:
         notes.append(f"clearing for {fmt.age(at_s - alert.clear_since_s)}")
-    if alert.no_data_since_s is not None:
+    if alert.no_data_since_s is not None and view.watched:
         notes.append(f"NO DATA for {fmt.age(at_s - alert.no_data_since_s)}: state kept")
     ack = view.snapshot.acks.get(alert.alert_id or "")
     if ack is not None:
         notes.append(f"acknowledged by {ack.who} {fmt.age(at_s - ack.created_at_s)} ago")
     size = min(20, max(len(one.endpoint) for one in view.active_alerts))
     spans = (
-        Span("▲ FIRING " if firing else "△ pending", "alarm" if firing else "warn"),
+        Span(*_phase(firing, watched=view.watched)),
         Span(f"  {pad(middle(alert.endpoint, size), size)} ", "strong"),
         Span(f"{alert.rule.replace('_', ' ')} {when}", "text"),
     )
@@ -87,6 +88,13 @@ def _active(view: View, alert: AlertState, width: int) -> list[Line]:
     if 1 + sum(len(span.text) for span in (*spans, note)) <= width:
         return [_row(view, item, width, *spans, note)]
     return [_row(view, item, width, *spans), fit(line(Span(" " * 11), note, item=item), width)]
+
+
+def _phase(firing: bool, *, watched: bool) -> tuple[str, str]:
+    """Where nobody evaluates, nothing fires or waits on."""
+    if watched:
+        return ("▲ FIRING ", "alarm") if firing else ("△ pending", "warn")
+    return ("▲ fired  ", "alarm") if firing else ("△ waited ", "warn")
 
 
 def _events(view: View, width: int) -> list[Line]:

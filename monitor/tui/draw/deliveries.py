@@ -38,7 +38,7 @@ def shown(blocks: list[list[Line]], height: int) -> list[Line]:
 
 
 def _delivery(view: View, delivery: Delivery, channel: int, name: int, width: int) -> list[Line]:
-    state, why = _state(delivery, view.snapshot.at_s)
+    state, why = _state(view, delivery)
     head = (
         Span(f" {pad(delivery.channel, channel)} ", "strong"),
         Span(f"{pad(delivery.event.kind, 8)} {pad(middle(delivery.event.endpoint, name), name)} ", "label"),
@@ -49,8 +49,9 @@ def _delivery(view: View, delivery: Delivery, channel: int, name: int, width: in
     return [fit(line(*head, state), width), *paragraph(why, width, role=state.role, indent="   ", limit=2)]
 
 
-def _state(delivery: Delivery, at_s: float) -> tuple[Span, str]:
+def _state(view: View, delivery: Delivery) -> tuple[Span, str]:
     """What became of it, and why where it did not arrive."""
+    at_s = view.snapshot.at_s
     if delivery.delivered_at_s is not None:
         took = delivery.delivered_at_s - delivery.created_at_s
         return Span(f"● delivered {fmt.minute(delivery.delivered_at_s, at_s)}, {fmt.age(took)} after", "good"), ""
@@ -59,6 +60,8 @@ def _state(delivery: Delivery, at_s: float) -> tuple[Span, str]:
     if delivery.dead_at_s is not None:
         tries = f"{delivery.attempts} {'try' if delivery.attempts == 1 else 'tries'}"
         return Span(f"✕ GIVEN UP {fmt.minute(delivery.dead_at_s, at_s)} after {tries}", "bad"), delivery.last_error
+    if not view.watched:
+        return Span("◌ not tried, for no daemon runs", "warn"), delivery.last_error
     if delivery.attempts:
         wait = fmt.age(max(0.0, delivery.next_try_s - at_s))
         return Span(f"◌ try {delivery.attempts + 1} in {wait}", "warn"), delivery.last_error

@@ -39,15 +39,14 @@ def header(view: View, width: int) -> Line:
     pending = sum(alert.phase is AlertPhase.PENDING for alert in snapshot.alerts)
     if snapshot.unrestored:
         alerts = Span(" ✕ NOT RESTORED ", "alarm")
-    elif snapshot.mode == "daemon_gone":
+    elif not view.watched:
         # Nobody evaluates: what the store holds is how it was when the daemon went.
-        alerts = Span(f" ▲ {firing} fired, alerts off " if firing else "alerts off", "alarm" if firing else "bad")
+        gone = "dim" if snapshot.mode == "local" else "bad"
+        alerts = Span(f" ▲ {firing} fired, alerts off ", "alarm") if firing else Span("alerts off", gone)
     elif firing:
         alerts = Span(f" ▲ {firing} firing ", "alarm")
     elif pending:
         alerts = Span(f"△ {pending} pending", "warn")
-    elif snapshot.mode == "local":
-        alerts = Span("alerts off", "dim")
     else:
         alerts = Span("no alerts", "good")
     right = [alerts, Span("  "), Span(fmt.clock(snapshot.at_s), "label"), Span(" "), _age(view)]
@@ -107,7 +106,7 @@ def banners(view: View, width: int) -> list[Line]:
     if view.held_s is not None:
         rows.append(f"VIEW PAUSED {fmt.age(view.held_s)}, {view.held} newer snapshots: watching goes on, p shows now")
     noted = paragraph(view.snapshot.note, width, role="note", indent=" ", limit=2)
-    bars = [bar for text in loud for bar in _loud(text, width, watched=view.snapshot.mode == "daemon")]
+    bars = [bar for text in loud for bar in _loud(text, width, watched=view.watched)]
     bars += [fit(line(Span(f" {text}".ljust(width), "banner")), width) for text in rows]
     paused = pause_text(view, short=False)
     bars += [fit(line(Span(f" {paused}", "warn")), width)] if paused else []

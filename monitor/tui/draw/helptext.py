@@ -56,7 +56,7 @@ def no_sweep(view: View) -> str:
     running = view.running_sweep
     if view.never_swept:
         return f"{view.pool} has no [endpoint.probe], so it is never swept: config.toml shows how to add one."
-    if view.snapshot.mode != "daemon":
+    if not view.watched:
         return f"No daemon runs that could start it: `specwatch sweep {view.pool}` in another terminal does."
     return f"Sweep {running.id} of {view.pool} is running already: X aborts it, 3 shows it." if running else ""
 
