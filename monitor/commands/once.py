@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from monitor.commands.common import config_option, fail, load_or_exit, names_or_exit, open_or_exit, secret_or_exit
-from monitor.commands.once_text import gone_words, pause_words, status_line, unmeasured
+from monitor.commands.once_text import gone_words, is_missed, pause_words, status_line, unmeasured
 from monitor.config.load import Loaded
 from monitor.cost import cost_json
 from monitor.now_values import AsOfNow
@@ -88,7 +88,9 @@ def _standing(loaded: Loaded, store: Store | None, now_s: float) -> Iterator[str
     if ended is not None:
         found = [latest_reading(store, e.name) for e in loaded.config.endpoint] if store is not None else []
         seen_s = max((one.reading.at_s for one in found if one is not None), default=None)
-        yield gone_words(ended, loaded.path, now_s - seen_s if seen_s is not None else None)
+        age_s = now_s - seen_s if seen_s is not None else None
+        if is_missed(ended, age_s):
+            yield gone_words(ended, loaded.path, age_s)
     if store is not None and (paused := active_pause(store, now_s)) is not None:
         yield pause_words(*paused, now_s)
 

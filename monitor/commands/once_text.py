@@ -19,6 +19,7 @@ from monitor.values import EndpointStatus, LiveVerdict, SweepRecord
 
 OWED = "not_restored"
 """The gate's code for a refusal because of a server that is not put back; it is over as soon as that one is."""
+MISSED_S = 86_400.0
 
 
 def status_line(status: EndpointStatus, last: Sequence[str] = ()) -> str:
@@ -87,10 +88,18 @@ def unmeasured(newest: Sequence[SweepRecord], now_s: float, *, owed: bool) -> li
     return said
 
 
+def is_missed(ended: Gone, seen_s: float | None) -> bool:
+    """Whether somebody may still rely on the daemon that is gone; `seen_s` is the age of its last look.
+
+    One that died is told of until another runs, one that gave its lock back for a day: a trial of `serve` is over then.
+    """
+    return ended.died is not None or (seen_s is not None and seen_s < MISSED_S)
+
+
 def gone_words(ended: Gone, config: Path, seen_s: float | None) -> str:
-    """That a daemon has watched here and does no longer; `seen_s` is the age of what it read last."""
-    how = f"The daemon ({ended.died}) died" if ended.died is not None else "The daemon was stopped"
-    last = f"; it last read a page {age_text(max(0.0, seen_s))} ago" if seen_s is not None else ""
+    """That a daemon has watched here and does no longer; `seen_s` is the age of its last look, good or failed."""
+    how = f"The daemon ({ended.died}) died" if ended.died is not None else "The daemon is not running"
+    last = f"; it last looked {age_text(max(0.0, seen_s))} ago" if seen_s is not None else ""
     return f"{how}{last}. Nobody is alerted and no sweep is scheduled until `specwatch serve --config {config}` runs."
 
 

@@ -115,14 +115,16 @@ class Gone:
     """A lock that nobody holds any more."""
 
     died: Holder | None
-    """Who held it last, where that process did not give it back; None where it did."""
+    """Who held it last, where that process is known not to have given it back; None where nothing is known of it."""
 
 
 def gone(path: Path) -> Gone | None:
     """What became of the last holder; None where somebody holds it, or nobody ever did as far as one can see."""
+    last = _read(path)
     if holder_of(path) is not None or not os.access(path, os.R_OK):
         return None
-    return Gone(_read(path))
+    # A holder may have come or gone between the looks: only what stands there before and after was left by a dead one.
+    return Gone(last if _read(path) == last else None)
 
 
 def daemon_lock_path(store_path: Path) -> Path:

@@ -59,6 +59,38 @@ def test_a_holder_that_gave_its_lock_back_has_not_died(tmp_path: Path) -> None:
     assert gone(path) == Gone(None)
 
 
+@pytest.mark.parametrize("before", ["", '{"pid": 12, "host": "vm"}'])
+def test_a_holder_that_comes_while_somebody_looks_is_not_called_dead(
+    before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.lock"
+    path.write_text(before)
+    close, came = os.close, list[Lock]()
+
+    def close_and_come(fd: int) -> None:
+        close(fd)
+        if not came:
+            came.append(Lock(path))
+            came[0].acquire()
+
+    monkeypatch.setattr(os, "close", close_and_come)
+    assert gone(path) == Gone(None)
+    (holder,) = came
+    holder.release()
+
+
+def test_a_holder_that_goes_while_somebody_looks_has_not_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.lock"
+    holder, opened = Lock(path).acquire(), os.open
+
+    def go_and_open(name: Path, flags: int) -> int:
+        holder.release()
+        return opened(name, flags)
+
+    monkeypatch.setattr(os, "open", go_and_open)
+    assert gone(path) == Gone(None)
+
+
 def test_pools_do_not_share_a_lock(tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     assert sweep_lock_path(store, "a") != sweep_lock_path(store, "b")

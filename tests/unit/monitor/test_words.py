@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from monitor.commands.once import status_json
-from monitor.commands.once_text import gone_words, pause_words, status_line, unmeasured
+from monitor.commands.once_text import MISSED_S, gone_words, is_missed, pause_words, status_line, unmeasured
 from monitor.service.locks import Gone, Holder
 from monitor.service.progress import progress_line
 from monitor.state import EndpointInputs, LiveSettings, endpoint_status
@@ -175,9 +175,18 @@ def _of(
 
 def test_a_daemon_that_is_gone_and_a_pause_are_said_with_what_to_do() -> None:
     died = gone_words(Gone(Holder(12, "vm")), Path("/srv/config.toml"), 15.0)
-    assert died.startswith("The daemon (pid 12 on vm) died; it last read a page 15 s ago. Nobody is alerted")
+    assert died.startswith("The daemon (pid 12 on vm) died; it last looked 15 s ago. Nobody is alerted")
     assert "`specwatch serve --config /srv/config.toml`" in died
-    assert gone_words(Gone(None), Path("c.toml"), None).startswith("The daemon was stopped. Nobody is alerted")
+    assert gone_words(Gone(None), Path("c.toml"), None).startswith("The daemon is not running. Nobody is alerted")
     paused = pause_words(NOW_S + 7200.0, "launch (ann on vm)", NOW_S)
     assert "(for 2.0 h): launch (ann on vm)" in paused
     assert "UTC" in paused
+
+
+def test_a_daemon_that_ended_in_order_is_missed_for_a_day_and_one_that_died_until_another_runs() -> None:
+    """A job that mails what `once` says must not mail for ever because somebody tried `serve` once."""
+    assert is_missed(Gone(None), MISSED_S - 1.0)
+    assert not is_missed(Gone(None), MISSED_S)
+    assert not is_missed(Gone(None), None)
+    assert is_missed(Gone(Holder(12, "vm")), 30 * MISSED_S)
+    assert is_missed(Gone(Holder(12, "vm")), None)
