@@ -19,6 +19,8 @@ from probes.scrape.failures import causes
 
 PERMANENT = frozenset({400, 401, 403, 404, 410})
 """Statuses that the same request will always get."""
+NAMES_HOST = frozenset({62, 64})
+"""OpenSSL's codes of a certificate for another name or another IP address; their words repeat ours."""
 _NEVER_CONNECTED = ("ConnectError", "ConnectTimeout", "PoolTimeout")
 
 
@@ -86,6 +88,8 @@ def _why(error: BaseException) -> str:
     """What hindered it, in words that hold no address; the kind of error where nothing better is known."""
     for cause in causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
+            if cause.verify_code in NAMES_HOST:
+                return "its TLS certificate is not for this host"
             return f"its TLS certificate is not trusted: {cause.verify_message}"
         if isinstance(cause, ssl.SSLError):
             return f"TLS failed: {cause.reason or 'no reason given'}"
