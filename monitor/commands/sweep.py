@@ -143,7 +143,8 @@ def _run_here(loaded: Loaded, store: Store, plan: SweepPlan, caller: Caller, par
 
     on_stop_signals(ask)
     # A daemon's child writes into the daemon's log.
-    told = ProgressPrinter(sys.stderr) if parent is None else ProgressLog(plan.pool)
+    arms = [arm.name for arm in plan.arms]
+    told = ProgressPrinter(sys.stderr, arms) if parent is None else ProgressLog(plan.pool)
     with lock, told as printer:
         work = run_stored_sweep(
             loaded,

@@ -49,7 +49,7 @@ def hand_over(
         args={"now": now, "arms": list(arms), "fresh": fresh},
     )
     end_s: float | None = None
-    printer, shown = ProgressPrinter(sys.stderr), list[Cell]()
+    printer, shown = ProgressPrinter(sys.stderr, [arm.name for arm in plan.arms]), list[Cell]()
     while True:
         try:
             with printer:

@@ -31,7 +31,10 @@ class ProgressLog:
 
     def progress(self, now: SweepProgress) -> None:
         """A new phase, or a new word on it; cells speak for themselves."""
-        if now.phase in OF_CELLS or (now.phase, now.note) == self._told:
+        if now.phase in OF_CELLS:
+            self._told = "", ""
+            return
+        if (now.phase, now.note) == self._told:
             return
         self._told = now.phase, now.note
         done = f"{now.done_cells}/{now.total_cells}"
@@ -41,7 +44,8 @@ class ProgressLog:
         """One finished cell: what was measured, or why it does not count."""
         where = f"pool={self._pool} arm={cell.arm} clients={cell.rung} run={cell.repeat}"
         if cell.valid:
-            log.info("event=cell %s tok_s=%s concurrency=%s", where, _or(cell.output_tok_s), _or(cell.concurrency))
+            measured = f"tok_s={_or(cell.output_tok_s)} concurrency={_or(cell.concurrency)}"
+            log.info("event=cell %s %s notes=%r", where, measured, "; ".join(note.text for note in cell.notes))
         else:
             log.info("event=cell_void %s reason=%r", where, "; ".join(reason.text for reason in cell.void))
 

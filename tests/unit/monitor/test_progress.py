@@ -1,10 +1,13 @@
-"""A sweep's progress fits a terminal of 80 columns, says each remark once, and promises no time that nobody knows."""
+"""A sweep's progress fits its terminal, says each remark once, and promises no time that nobody knows."""
 
 from __future__ import annotations
 
 import io
 import logging
+import os
+import pty
 import re
+import termios
 from dataclasses import replace
 
 import pytest
@@ -48,16 +51,27 @@ def test_a_cell_is_one_row_of_a_table_that_names_its_columns_once() -> None:
     assert list(table.lines(cell)) == [row]
 
 
-def test_a_remark_is_said_once_and_wraps_between_words() -> None:
+def test_a_remark_is_said_of_its_first_cell_and_wraps_between_words() -> None:
     table = CellTable()
     cell = replace(a_cell(), notes=(CAPPED,))
     first, second = list(table.lines(cell)), list(table.lines(cell))
     assert len(second) == 1
     said = " ".join(" ".join(first).split())
-    assert "note (said once): 80% of the answers were cut off at 128 tokens; raise max_tokens" in said
+    assert "note (first at k3 x16): 80% of the answers were cut off at 128 tokens; raise max_tokens" in said
     void = list(table.lines(replace(cell, void=(Reason("x", "the server went away in the middle " * 5),))))
     assert all(len(line) <= COLUMNS for line in (*first, *void))
     assert "void: the server went away" in void[0]
+
+
+@pytest.mark.parametrize("name", ["eagle3-k3", "eagle3-llama-70b-fp8-k3"])
+def test_numbers_stand_under_their_heads_whatever_the_arms_are_called(name: str) -> None:
+    table = CellTable(["off", name])
+    head, row = table.lines(a_cell(arm=name))
+    (other,) = table.lines(a_cell(arm="off"))
+    (void,) = table.lines(replace(a_cell(arm=name), void=(Reason("x", "went away"),)))
+    assert len(head) == len(row) == len(other) <= COLUMNS
+    assert head.index("clients") + len("clients") == row.index(" 16 ") + 3 == void.index(" 16 ") + 3
+    assert row.split()[0].endswith("k3"), "arms that differ in K can be told apart"
 
 
 def test_a_cell_without_times_says_why_it_has_none() -> None:
@@ -79,6 +93,37 @@ def test_the_bar_never_wraps_and_a_long_note_is_told_above_it_once() -> None:
     assert CLEAR.startswith("\r")
 
 
+@pytest.mark.parametrize("phase", ["cells", "refine"])
+def test_a_long_name_leaves_room_for_the_time_left(phase: str) -> None:
+    named = SweepProgress(phase, 152, 156, "eagle3-llama-70b-fp8-k3", 128, 1, 540.0)
+    (line,) = drawn(named)
+    assert "k3 x128 #1  about 9 min left" in line
+    assert len(line) <= COLUMNS
+
+
+def test_the_bar_fits_a_narrow_terminal() -> None:
+    """A line that wraps cannot be cleared again."""
+    reader, writer = pty.openpty()
+    termios.tcsetwinsize(writer, (24, 40))
+    with os.fdopen(writer, "w") as screen:
+        ProgressPrinter(screen).progress(SweepProgress("cells", 12, 56, "k3", 16, 1, 540.0))
+        shown = os.read(reader, 1000).decode().removeprefix(CLEAR)
+    os.close(reader)
+    assert shown == "[###-------------] 12/56  k3 x16 #1  abo"[:39]
+
+
+def test_a_sweep_that_gives_way_again_says_so_again(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    waits = SweepProgress("backoff", 12, 56, "k3", 16, 1, 68.0, "2 requests of others on chat; " * 3)
+    cells = SweepProgress("cells", 12, 56, "k3", 16, 1, 68.0)
+    lines = drawn(waits, waits, cells, waits)
+    assert sum(line.startswith("gives way to others' traffic: ") for line in lines) == 2
+    log = ProgressLog("chat-70b")
+    for one in (waits, waits, cells, waits):
+        log.progress(one)
+    assert len(caplog.records) == 2
+
+
 def test_nobody_knows_how_long_others_stay() -> None:
     """The time that the cells still take is no time until the end while a sweep gives way."""
     assert "left" not in progress_line(SweepProgress("backoff", 12, 56, "k3", 16, 1, 68.0, "others"))
@@ -91,10 +136,11 @@ def test_in_a_daemons_log_every_line_of_a_sweep_is_stamped(caplog: pytest.LogCap
         watching = SweepProgress("gate", 0, 0, None, None, None, None, "watching")
         for one in (watching, watching, SweepProgress("cells", 0, 4, "k3", 8, 0, 60.0)):
             told.progress(one)
-        told.cell(a_cell())
+        told.cell(replace(a_cell(), notes=(CAPPED, Reason("limited", "admission is the limit here"))))
         told.cell(replace(a_cell(), void=(Reason("x", "went away"),)))
     assert [record.getMessage() for record in caplog.records] == [
         "event=sweep_phase pool=chat-70b phase=gate cells=0/0 note='watching'",
-        "event=cell pool=chat-70b arm=k3 clients=16 run=0 tok_s=1200 concurrency=15.8",
+        "event=cell pool=chat-70b arm=k3 clients=16 run=0 tok_s=1200 concurrency=15.8 "
+        f"notes='{CAPPED.text}; admission is the limit here'",
         "event=cell_void pool=chat-70b arm=k3 clients=16 run=0 reason='went away'",
     ]

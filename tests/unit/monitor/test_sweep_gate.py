@@ -96,7 +96,7 @@ def test_a_measured_answer_survives_a_server_that_was_not_put_back() -> None:
     [
         (SweepProgress("gate", 0, 0, None, None, None, None, "watching"), "gate: watching"),
         (SweepProgress("cells", 1, 4, "k3", 8, 0, 60.0), "1/4  k3 x8 #0  about 60 s left"),
-        (SweepProgress("refine", 2, 4, "k3", 23, 0, None), "2/4  refining around the crossing k3 x23 #0"),
+        (SweepProgress("refine", 2, 4, "k3", 23, 0, None), "2/4  refining k3 x23 #0"),
         (
             SweepProgress("backoff", 2, 4, "k3", 8, 0, None, "6 requests of others until 03:10"),
             "2/4  gives way to others' traffic  6 requests of others until 03:10",
