@@ -22,8 +22,9 @@ from monitor.tui.actions import ACTIONS, BY_ID, TABS, offered
 from monitor.tui.dialogs import Confirm, Help
 from monitor.tui.draw import alerts, endpoint, fleet, frame, helptext, sweep
 from monitor.tui.feed import Feed
-from monitor.tui.lines import clean
+from monitor.tui.lines import clean, clean_lines
 from monitor.tui.pane import Pane
+from monitor.tui.poll import polled
 from monitor.tui.theme import THEME
 from monitor.tui.view import LAG_SHOWN_S, SORT_KEYS, View, alert_endpoint, firing_id, moved, older, settled
 from monitor.tui.words import farewell
@@ -107,14 +108,7 @@ class SpecwatchApp(App[None]):
         """Fetch, tell, wait; a feed that fails or hangs is said on screen and asked again."""
         while True:
             self._wake.clear()
-            try:
-                snapshot = await asyncio.wait_for(self._feed.snapshot(), FEED_TIMEOUT_S)
-                self.post_message(self.Arrived(snapshot, ""))
-            except TimeoutError:
-                self.post_message(self.Arrived(None, f"no answer within {FEED_TIMEOUT_S:.0f} s"))
-            except Exception as error:
-                # Whatever a feed raises, the person at the screen keeps what is known and reads why it is old.
-                self.post_message(self.Arrived(None, clean(str(error)) or type(error).__name__))
+            self.post_message(self.Arrived(*await polled(self._feed, FEED_TIMEOUT_S)))
             try:
                 await asyncio.wait_for(self._wake.wait(), POLL_S)
             except TimeoutError:
@@ -188,6 +182,9 @@ class SpecwatchApp(App[None]):
         self._go("endpoint")
 
     def action_show_sweep(self) -> None:
+        """Whoever was at an older one and comes again is told to look here for what runs now."""
+        if self._view is not None:
+            self._view = replace(self._view, older=None)
         self._go("sweep")
 
     def action_show_alerts(self) -> None:
@@ -390,8 +387,3 @@ class SpecwatchApp(App[None]):
             # The same rule as for snapshots: a wish that failed is told, never a crash.
             reason = clean(str(error)) or type(error).__name__
             self.notify(f"Could not ask for {kind} of {subject}: {reason}", severity="error", markup=False)
-
-
-def clean_lines(text: str) -> str:
-    """Text for the clipboard: line ends stay, control characters go."""
-    return "\n".join(clean(part) for part in text.splitlines())

@@ -48,6 +48,11 @@ def clean(text: str) -> str:
     return CONTROL.sub(" ", text)
 
 
+def clean_lines(text: str) -> str:
+    """Text for the clipboard: line ends stay, control characters go."""
+    return "\n".join(clean(part) for part in text.splitlines())
+
+
 def line(*parts: Span | str, item: str = "", selected: bool = False) -> Line:
     """A row from spans and plain strings."""
     return Line(tuple(part if isinstance(part, Span) else Span(part) for part in parts), item, selected)

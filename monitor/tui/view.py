@@ -78,8 +78,14 @@ class View:
 
     @property
     def in_force(self) -> SweepRecord | None:
-        """The pool's newest sweep with an answer."""
-        return next((sweep for sweep in self.sweeps if sweep.result is not None), None)
+        """The sweep that the pool's verdicts go by; where none does, the one whose answer is newest."""
+        ours = [self.status] if self.status is not None else []
+        ours += [status for status in self.snapshot.endpoints if status.pool == self.pool]
+        used = next((status.crossover.sweep_id for status in ours if status.crossover is not None), None)
+        answers = [sweep for sweep in self.sweeps if sweep.result is not None]
+        if used is not None:
+            return next((sweep for sweep in answers if sweep.id == used), None)
+        return max(answers, key=lambda sweep: (sweep.ended_at_s or 0.0, sweep.id), default=None)
 
     @property
     def running_sweep(self) -> SweepRecord | None:
@@ -291,8 +297,8 @@ def firing_id(view: View) -> str | None:
         return min(firing, key=lambda a: a.rule == NOT_RESTORED).alert_id if firing else None
     name, event = alert_endpoint(view), selected_event(view)
     loud = view.alert.endswith(f":{NOT_RESTORED}") or (event is not None and event.rule == NOT_RESTORED)
-    ours = (a for a in view.active_alerts if a.endpoint == name and (a.rule == NOT_RESTORED) == loud)
-    alert = next(ours, None)
+    of_it = (a for a in view.active_alerts if a.endpoint == name and (a.rule == NOT_RESTORED) == loud)
+    alert = next(of_it, None)
     if alert is None or alert.phase is not AlertPhase.FIRING or alert.alert_id is None:
         return None
     # A reminder's id begins with that of the alert it reminds of.

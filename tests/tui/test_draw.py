@@ -150,6 +150,20 @@ async def test_the_sweep_in_force_is_seen_behind_one_that_gave_no_answer() -> No
         await until(pilot, lambda: "sweep 42 " in screen_text(pilot))
 
 
+async def test_coming_back_to_the_sweep_screen_shows_the_sweep_that_has_begun_meanwhile() -> None:
+    old = replace(measured_sweep(), id=30, started_at_s=NOW - 900_000)
+    feed = SceneFeed(replace(firing(), sweeps=(measured_sweep(), old)))
+    async with watching(feed) as pilot:
+        await pilot.press("3", "[")
+        await until(pilot, lambda: "sweep 30 older (2 of 2)" in screen_text(pilot))
+        feed.current = replace(sweeping(), sweeps=(running_sweep(), measured_sweep(), old))
+        await pilot.press("1", "r")
+        await until(pilot, lambda: "sweep 42: 29 of 56 cells, 28m left: 3 shows it" in screen_text(pilot))
+        await pilot.press("3")
+        await until(pilot, lambda: "29/56 cells" in screen_text(pilot))
+        assert "sweep 30" not in screen_text(pilot)
+
+
 def test_the_key_to_the_sweep_in_force_points_the_right_way() -> None:
     broken = replace(measured_sweep(), id=40, outcome="aborted", result=None)
     scene = replace(firing(), sweeps=(measured_sweep(), broken))

@@ -12,7 +12,7 @@ from monitor.tui.words import alert_note, farewell, headline, sign
 from monitor.values import AlertPhase, AlertState, Intent, LiveVerdict, SweepProgress
 from probes.values import State
 from tests.support.scene_parts import endpoint, silent, snapshot
-from tests.support.scene_sweeps import NOW, running_sweep
+from tests.support.scene_sweeps import NOW, measured_sweep, running_sweep
 from tests.support.scenes import broken, daemon_gone, firing, healthy, multi_engine, pending, sweeping, undecided
 
 
@@ -157,6 +157,17 @@ def test_while_all_are_swept_the_headline_says_how_far_that_is() -> None:
     gate = replace(running_sweep(), progress=SweepProgress("gate", 0, 56, None, None, None, None))
     assert headline(View(replace(only, sweeps=(gate,))))[1] == "sweep 42 first looks for live load: 3 shows it"
     assert "1 of 2 cannot be judged" in headline(View(scene))[1]
+
+
+def test_the_sweep_in_force_is_the_one_that_the_verdict_goes_by() -> None:
+    used = measured_sweep()
+    other = replace(used, id=44, started_at_s=used.started_at_s + 60, fingerprint="another server")
+    view = View(replace(firing(), sweeps=(other, used)))
+    assert view.in_force == used
+    assert View(replace(firing(), sweeps=(other,))).in_force is None, "it is too old to be among those shown"
+    unjudged = tuple(replace(s, crossover=None) for s in firing().endpoints)
+    late = replace(used, ended_at_s=(other.ended_at_s or 0) + 3600)
+    assert View(replace(firing(), endpoints=unjudged, sweeps=(other, late))).in_force == late
 
 
 def test_one_that_is_down_is_not_hidden_behind_the_sweep_of_another() -> None:
