@@ -14,6 +14,8 @@ WORTH_SAYING = 0.10
 """A mean that is cut by more than this is another mix of requests; so much moves a crossover as of now."""
 ROUND_TO = 64
 """What is proposed is a multiple of this."""
+MOST = 65_536
+"""No `max_tokens` of a config may be higher."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Cut:
     share: float
     """Of the answers, that are longer than the cap."""
     enough: int
-    """A cap that cuts next to none."""
+    """A cap that cuts next to none, or the highest there is."""
 
 
 def cut_answers(load: LoadSpec) -> Cut | None:
@@ -39,12 +41,13 @@ def cut_answers(load: LoadSpec) -> Cut | None:
     if mean >= (1 - WORTH_SAYING) * live_mean:
         return None
     share = sum(tokens > load.max_tokens for tokens in answers) / len(answers)
-    return Cut(live_mean, mean, share, ROUND_TO * math.ceil(max(answers) / ROUND_TO))
+    return Cut(live_mean, mean, share, min(MOST, ROUND_TO * math.ceil(max(answers) / ROUND_TO)))
 
 
 def cut_words(cut: Cut, max_tokens: int) -> str:
     """What is wrong and what to set."""
+    remedy = f"set max_tokens = {cut.enough} or more" if cut.enough < MOST else f"max_tokens may be {MOST} at most"
     return (
         f"max_tokens = {max_tokens} cuts {cut.share:.0%} of answers as long as live ones: the sweep's mean answer has "
-        f"{cut.mean:.0f} tokens, the live one {cut.live_mean:.0f}; set max_tokens = {cut.enough} or more"
+        f"{cut.mean:.0f} tokens, the live one {cut.live_mean:.0f}; {remedy}"
     )
