@@ -87,14 +87,14 @@ class StoreFeed:
         )
 
     def _sweeps(self) -> list[SweepRecord]:
-        """The newest ones, and of each pool the one in force, however many gave no answer since."""
+        """The newest ones, and of each pool the one in force, however many gave no answer since; newest first."""
         recent = recent_sweeps(self._store, RECENT_SWEEPS)
         answered = {sweep.pool for sweep in recent if sweep.result is not None}
         for pool in sorted({pool_of(e) for e in self._loaded.config.endpoint} - answered):
             last = latest_crossover(self._store, pool, None)
             found = get_sweep(self._store, last.sweep_id) if last is not None else None
             recent += [found] if found is not None else []
-        return recent
+        return sorted(recent, key=lambda sweep: (sweep.started_at_s, sweep.id), reverse=True)
 
     def _cells(self, sweeps: Sequence[SweepRecord]) -> dict[int, tuple[Cell, ...]]:
         """Of each pool's newest sweep always; of older ones what was read so far and one more: those do not change.

@@ -9,7 +9,7 @@ from monitor.service.feed import ASKED_S, RECENT_SWEEPS, StoreFeed
 from monitor.store.db import Store, open_store
 from monitor.store.intents import add_intent, finish_intent
 from monitor.store.sweeps import add_cell, end_sweep
-from tests.support.configs import SOUND, sound
+from tests.support.configs import SOUND, edited, sound
 from tests.support.scene_sweeps import cell, result
 from tests.support.stored_sweeps import begun, measured
 
@@ -59,6 +59,19 @@ async def test_the_sweep_in_force_is_there_behind_any_number_of_refusals(tmp_pat
         seen = await StoreFeed(loaded, store).snapshot()
         assert [sweep.id for sweep in seen.sweeps if sweep.result is not None] == [1]
         assert 1 in seen.cells
+
+
+async def test_sweeps_in_force_of_several_pools_stand_newest_first(tmp_path: Path) -> None:
+    newer = edited('[[endpoint]]\nname = "sink"', '[[endpoint]]\nname = "zoo"', SINK)
+    loaded = sound(tmp_path, SOUND.replace("[alerts]", f"{newer}\n[alerts]"))
+    with open_store(loaded.store_path) as store:
+        for at_s, pool in ((1.0, "chat"), (2.0, "zoo")):
+            measured(store, begun(store, at_s, pool=pool), at_s + 0.5, result(), {"k3": 3})
+        for number in range(RECENT_SWEEPS + 1):
+            _ended(store, begun(store, 3.0 + number), 3.0 + number, "refused")
+        seen = (await StoreFeed(loaded, store).snapshot()).sweeps
+        assert [sweep.pool for sweep in seen if sweep.result is not None] == ["zoo", "chat"]
+        assert seen[0].id == RECENT_SWEEPS + 3
 
 
 def _ended(store: Store, sweep: int, at_s: float, outcome: str) -> None:
