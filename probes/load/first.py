@@ -19,5 +19,8 @@ def first_answer(max_tokens: int, number: int, clients: int) -> int:
 
 
 def is_cut(number: int, clients: int) -> bool:
-    """Whether the answer to request `number` is less than a whole one, and no evidence of how long answers are."""
-    return number + 1 < clients
+    """Whether the answer to request `number` is less than a whole one, and no evidence of how long answers are.
+
+    A request that was lost with its worker has no number (-1).
+    """
+    return number >= 0 and number + 1 < clients

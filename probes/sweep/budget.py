@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from probes.sweep.plan import CellSlot, StreamRate, SweepPlan, cell_tokens_upper, loaded_s
 from probes.values import Cell
 
-MORE_THAN_SEEN = 1.1
-"""Slack over what a cell of the same arm made per client: answers differ in length from cell to cell."""
+MORE_THAN_SEEN = 1.25
+"""Slack over what a cell of the same arm made per client: answers differ in length from cell to cell, and the first
+cell of a rung has a longer ramp."""
 
 
 class Budget:
@@ -57,14 +58,21 @@ def cell_tokens(plan: SweepPlan, cell: Cell) -> int:
 
 
 def stream_rates(cells: Sequence[Cell], cell_s: float, max_tokens: int) -> tuple[StreamRate, ...]:
-    """What the fastest valid cell of each arm and rung, of windows of `cell_s`, made per stream and second."""
+    """What the fastest valid cell of each arm and rung, of windows of `cell_s`, made per stream and second.
+
+    And the longest median of a request's time there.
+    """
     fastest: dict[tuple[str, int], float] = {}
+    request_s: dict[tuple[str, int], float] = {}
     for cell in cells:
         tokens = cell.client_tokens if cell.server_tokens is None else cell.server_tokens
+        place = cell.arm, cell.rung
         if cell.valid and tokens:
             rate = tokens / (cell.rung * loaded_s(cell_s, max_tokens))
-            fastest[cell.arm, cell.rung] = max(rate, fastest.get((cell.arm, cell.rung), 0.0))
-    return tuple(StreamRate(arm, rung, rate) for (arm, rung), rate in sorted(fastest.items()))
+            fastest[place] = max(rate, fastest.get(place, 0.0))
+        if cell.valid and cell.e2e.p50_ms is not None:
+            request_s[place] = max(cell.e2e.p50_ms / 1e3, request_s.get(place, 0.0))
+    return tuple(StreamRate(*place, rate, request_s.get(place)) for place, rate in sorted(fastest.items()))
 
 
 def tokens_upper(plan: SweepPlan, cells: Sequence[Cell], slot: CellSlot) -> int:

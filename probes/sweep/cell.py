@@ -37,6 +37,8 @@ SPREAD_GUESS_S = 0.5
 RAMP_REQUESTS = 2.0
 """Request times, as known before, from the last start on which every first answer is waited for; after them
 `may_go_on` of them hold the window up no longer."""
+UNKNOWN_PATIENCE_S = 60.0
+"""Where no request has been timed: on a slow server with short windows none may ever end in one."""
 RAMP_MIN_S = 3.0
 RAMP_MAX_S = 240.0
 """A ramp never lasts longer: three times a request of 80 s, which is 2,000 tokens at 40 ms."""
@@ -93,7 +95,8 @@ def poll_intervals_s(job: CellJob) -> Iterator[float]:
 
 def patience_s(job: CellJob) -> float:
     """How long a ramp waits for the next start of a client or end of a first answer before it gives up."""
-    return min(RAMP_MAX_S, max(RAMP_MIN_S, 2 * job.cell_s, RAMP_REQUESTS * (job.request_s or 0.0)))
+    requests_s = UNKNOWN_PATIENCE_S if job.request_s is None else RAMP_REQUESTS * job.request_s
+    return min(RAMP_MAX_S, max(RAMP_MIN_S, 2 * job.cell_s, requests_s))
 
 
 def start_spread_s(job: CellJob) -> float:
@@ -214,7 +217,7 @@ async def _ramp(job: CellJob, loop: Load, watch: GaugeWatch) -> None:
     next_look_s = started_s
     loop.start(start_spread_s(job))
     while (now_s := time.monotonic()) < min(started_s + RAMP_MAX_S, moved_s + patience_s(job)):
-        ended = sum(record.index < clients for record in loop.records)
+        ended = sum(0 <= record.index < clients for record in loop.records)
         if (loop.max_in_flight, ended) > progress:
             progress, moved_s = (loop.max_in_flight, ended), now_s
         if full_s is None and loop.max_in_flight >= clients:

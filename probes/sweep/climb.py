@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from probes.sweep.limits import ends_climb
 from probes.sweep.plan import CellSlot, SweepPlan, cell_order
+from probes.sweep.request_time import grown_s
 from probes.sweep.verify import NOT_DRAFTING
 from probes.values import Cell
 
@@ -13,9 +14,6 @@ GIVE_UP_AFTER = 2
 """Cells in a row of one arm that show the same hopeless fault."""
 FOREIGN = "foreign_traffic"
 """The void reason of a cell during which others' requests were served."""
-GROWS_MOST = 4.0
-"""On a longer step up the ladder the guess is too short where the server fills up on it: its first cell then takes a
-longer ramp, and may still come out some percent low (6% from 8 to 256 clients, simulated)."""
 
 
 class Climb:
@@ -171,14 +169,6 @@ class Climb:
     def _limit(self, cell: Cell) -> str | None:
         # Others' requests take room too: what they filled says nothing of the arm.
         return None if disturbed(cell) else ends_climb(cell, self._plan.max_ttft_s)
-
-
-def grown_s(request_s: float, known: int, rung: int) -> float:
-    """A request's time on a rung from that on a lower one: as many times as long as there are times as many clients.
-
-    So it is on a server that is full already; on any other it is too long, up to `GROWS_MOST` times.
-    """
-    return request_s * min(GROWS_MOST, max(1.0, rung / known))
 
 
 def disturbed(cell: Cell) -> str | None:

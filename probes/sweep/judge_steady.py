@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from statistics import median
 
 from probes.load.first import is_cut
+from probes.load.records import Ending
 from probes.sweep.evidence import Evidence
 from probes.sweep.steady import RATES_MIN, trend
 from probes.sweep.totals import in_system, live_counter, moved
@@ -47,16 +49,20 @@ def cut_answers(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     if len(going_on) > max(1.0, CUT_SHARE_MAX * evidence.first):
         text = (
             f"{len(going_on)} of {evidence.first} first answers, which are cut to let clients begin evenly, had not"
-            " ended when the window began; raise cell_s, or lower max_tokens or the step from rung to rung"
+            " ended when the window began; lower max_tokens or the step from rung to rung, or raise cell_s"
         )
         yield Reason("cut_answers", text)
 
 
 def short_window(cell: Cell, evidence: Evidence) -> Iterator[Reason]:
     """Prompts and answers do not come in their true proportion where a request outlasts the window."""
-    request_ms = cell.e2e.p50_ms
-    if cell.window_s is not None and request_ms is not None and 1000 * cell.window_s < request_ms:
-        text = f"a request takes {request_ms / 1000:.1f} s (p50), the window {cell.window_s:.1f} s; raise cell_s"
+    # Of all whole answers: in a window that is too short none may have ended.
+    times_s = [r.end_s - r.launched_s for r in evidence.uncut if r.ending is Ending.OK]
+    if cell.window_s is None or not times_s:
+        return
+    request_s = median(times_s)
+    if cell.window_s < request_s:
+        text = f"a request takes {request_s:.1f} s (p50), the window {cell.window_s:.1f} s; raise cell_s"
         yield Reason("short_window", text)
 
 

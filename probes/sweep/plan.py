@@ -13,6 +13,7 @@ from probes.answer_values import CurvePoint
 from probes.load.recipe import Form
 from probes.load.request import Sampling
 from probes.load.shape import CHARS_PER_TOKEN, LengthShape
+from probes.sweep.request_time import grown_s
 from probes.values import Target
 
 STREAM_TOK_S_UPPER = 200.0
@@ -22,6 +23,10 @@ MORE_THAN_LAST = 1.25
 TOKEN_S_GUESS = 0.015
 """Seconds per token of a stream before anything has been measured, for the guess of ramp and drain only: an 8B model
 on an H200 takes 3 ms with one client and 15 ms with 256."""
+RAMP_AND_DRAIN_REQUESTS = 3
+"""Request times for which a cell loads a server beside its window: about two to ramp and one to drain."""
+LOADED_BESIDE_MOST_S = 360.0
+"""Neither ramp nor drain goes on for ever (`cell.py`)."""
 SCRAPES_S = 1.0
 """Idle scrapes before and after a cell, connections and pauses."""
 
@@ -80,6 +85,8 @@ class StreamRate:
     arm: str
     rung: int
     tok_s: float
+    request_s: float | None = None
+    """What a request took (p50), where one ended in a window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +215,10 @@ def _rung_by_rung(plan: SweepPlan) -> tuple[CellSlot, ...]:
 def estimate(plan: SweepPlan, left: Sequence[CellSlot] | None = None) -> PlanCost:
     """Cost of the whole ladder, should no arm stop climbing early, or of the cells that are `left` of it.
 
-    A cell takes its window, about two requests' time to ramp, one to drain, and its scrapes. Every start of a server
-    is warmed up anew.
+    Every start of a server is warmed up anew.
     """
     order = cell_order(plan)
     slots = order if left is None else left
-    per_cell_s = loaded_s(plan.cell_s, plan.load.max_tokens) + SCRAPES_S
     begun = {(slot.arm, slot.start) for slot in slots}
     starts = len(begun) if plan.restarts else 0
     warmup_s = plan.warmup_s * len(begun)
@@ -222,19 +227,32 @@ def estimate(plan: SweepPlan, left: Sequence[CellSlot] | None = None) -> PlanCos
     cell_tokens = sum(cell_tokens_upper(plan, slot.arm, slot.rung) for slot in slots)
     refined = len(order) if plan.refine_octaves > 0 else 0
     return PlanCost(
-        seconds=len(slots) * per_cell_s + warmup_s,
+        seconds=sum(cell_takes_s(plan, slot.arm, slot.rung) for slot in slots) + warmup_s,
         cells=len(slots),
         tokens_upper=int(cell_tokens + warmup_tokens),
         starts=starts,
         refine_cells_upper=refined,
-        refine_seconds_upper=refined * per_cell_s,
+        refine_seconds_upper=refined * max(cell_takes_s(plan, slot.arm, slot.rung) for slot in order),
         refine_tokens_upper=int(refined * max(cell_tokens_upper(plan, slot.arm, slot.rung) for slot in order)),
     )
 
 
+def cell_takes_s(plan: SweepPlan, arm: str, rung: int) -> float:
+    """Seconds of one cell, ramp, drain and scrapes included, by what requests took in an earlier sweep of this load."""
+    below = [one for one in plan.seen if one.arm == arm and one.rung <= rung and one.request_s is not None]
+    nearest = max(below, key=lambda one: one.rung, default=None)
+    if nearest is None or nearest.request_s is None:
+        return loaded_s(plan.cell_s, plan.load.max_tokens) + SCRAPES_S
+    return plan.cell_s + _beside_s(grown_s(nearest.request_s, nearest.rung, rung)) + SCRAPES_S
+
+
 def loaded_s(cell_s: float, max_tokens: int) -> float:
-    """Seconds for which one cell loads a server: its window, about two requests' time to ramp and one to drain."""
-    return cell_s + min(3 * TOKEN_S_GUESS * max_tokens, 4 * cell_s)
+    """Seconds for which one cell loads a server, before anything is known of its requests."""
+    return cell_s + _beside_s(TOKEN_S_GUESS * max_tokens)
+
+
+def _beside_s(request_s: float) -> float:
+    return min(RAMP_AND_DRAIN_REQUESTS * request_s, LOADED_BESIDE_MOST_S)
 
 
 def cell_tokens_upper(plan: SweepPlan, arm: str, rung: int) -> float:

@@ -16,10 +16,10 @@ from probes.load.records import Ending
 from probes.load.vocabulary import chars_per_token
 from probes.scrape.scrape import Scraper
 from probes.sweep.cell import CellJob, make_loop, measure_cell, requests_of, start_spread_s
-from probes.sweep.climb import grown_s
 from probes.sweep.outcome import BringUp
 from probes.sweep.plan import ArmPlan, CellSlot, SweepPlan, warmup_rung
 from probes.sweep.preflight import ArmMismatch, Preflight, look_up, preflight
+from probes.sweep.request_time import grown_s
 from probes.sweep.shown import shown_url
 from probes.sweep.watch import GaugeWatch, Reads, settled
 from probes.values import Cell

@@ -29,7 +29,9 @@ SCENES = {
     "32 clients, a right time": Scene(32, 15.0, request_s=2.5),
     "32 clients, half of it": Scene(32, 15.0, request_s=1.25),
     "32 clients, an eighth of it": Scene(32, 15.0, request_s=0.31),
-    "answers longer than two windows": Scene(24, 3.0, time_scale=2.6),
+    "answers longer than two windows": Scene(24, 3.0, time_scale=2.6, request_s=0.1),
+    "answers of a known time, longer than two windows": Scene(2, 3.0, time_scale=20.0, request_s=22.0),
+    "no end before the longest ramp": Scene(16, 45.0, time_scale=130.0, request_s=160.0),
     "one answer that goes on and on": Scene(32, 15.0, request_s=2.5, longest=1500),
-    "nothing ends for two windows": Scene(24, 3.0, time_scale=100.0),
+    "nothing ends for a minute": Scene(24, 3.0, time_scale=1000.0),
 }

@@ -103,3 +103,9 @@ def test_a_window_with_too_many_cut_answers_voids_the_cell(given: Evidence, void
 
 def test_the_last_first_answer_is_whole_and_may_go_on() -> None:
     assert "cut_answers" not in codes(assemble(going_on(0, CLIENTS - 1)))
+
+
+def test_requests_lost_with_their_worker_are_nobodys_first() -> None:
+    given = with_first_answers()
+    lost = replace(given, records=tuple(replace(r, index=-1) for r in given.records))
+    assert "cut_answers" not in codes(assemble(lost))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probes.sweep.plan import SweepPlan, cell_order, estimate, warmup_rung
+from probes.sweep.plan import LoadSpec, StreamRate, SweepPlan, cell_order, estimate, warmup_rung
 from tests.support.plans import arm, plan
 
 
@@ -105,6 +105,25 @@ def test_cost_counts_cells_and_bounds_tokens() -> None:
     assert cost.cells == 16
     assert 16 * 45 + 40 < cost.seconds < 16 * 60 + 40
     assert cost.tokens_upper > 4 * 2 * (1 + 8) * 45 * 100
+
+
+def test_a_cell_takes_two_requests_to_ramp_and_one_to_drain_beside_its_window() -> None:
+    """As guessed at 15 ms a token, also where requests outlast the window many times over."""
+    cost = estimate(plan(ladder=(1,), repeats=2, cell_s=2.0, warmup_s=0.0, load=LoadSpec(max_tokens=2000)))
+    assert cost.seconds == pytest.approx(cost.cells * (2.0 + 3 * 30.0 + 1.0))
+
+
+def test_what_requests_took_in_an_earlier_sweep_says_how_long_cells_take() -> None:
+    seen = tuple(StreamRate(name, rung, 50.0, 2.0 * rung) for name in ("off", "k3") for rung in (1, 2))
+    cost = estimate(plan(ladder=(1, 2, 4), repeats=2, cell_s=10.0, warmup_s=0.0, seen=seen))
+    assert cost.cells == 12
+    assert cost.seconds == pytest.approx(4 * sum(10.0 + 3 * request_s + 1.0 for request_s in (2.0, 4.0, 8.0)))
+
+
+def test_no_cell_goes_on_for_ever() -> None:
+    seen = tuple(StreamRate(name, 1, 50.0, 5000.0) for name in ("off", "k3"))
+    cost = estimate(plan(ladder=(1,), repeats=2, cell_s=10.0, warmup_s=0.0, seen=seen))
+    assert cost.seconds == pytest.approx(cost.cells * (10.0 + 360.0 + 1.0))
 
 
 def test_the_warm_up_is_a_rung_of_the_ladder_and_not_the_highest() -> None:
