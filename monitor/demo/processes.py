@@ -10,6 +10,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from monitor.service.daemon import SERVING
+
 OUTPUT_TOKENS = 32
 """Short answers make short cells."""
 PROMPT_COST = 0.03
@@ -20,6 +22,7 @@ CROSSES_AT = 0.97
 """With answers this short the servers cross at that share of what the simulator is told (long cells without noise)."""
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 8.0
+POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ async def start_sim(arms: list[str], *, crossover: float | None, seed: int, time
 
 
 async def start_daemon(config: Path, log: Path) -> asyncio.subprocess.Process:
-    """`specwatch serve` on the demo's config, its narration in a file."""
+    """`specwatch serve` on the demo's config, its narration in a file; it may not serve yet."""
     with log.open("wb") as stream:
         return await asyncio.create_subprocess_exec(
             sys.executable,
@@ -76,6 +79,22 @@ async def start_daemon(config: Path, log: Path) -> asyncio.subprocess.Process:
             stderr=stream,
             start_new_session=True,
         )
+
+
+async def serving(daemon: asyncio.subprocess.Process, log: Path) -> None:
+    """Until the daemon serves: before that it looks like one that is gone. Raises RuntimeError where it never does."""
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S):
+            while f"event={SERVING} " not in (words := _written(log)):
+                if daemon.returncode is not None:
+                    raise RuntimeError(f"the daemon ended as it started: {words[-500:]}")
+                await asyncio.sleep(POLL_S)
+    except TimeoutError:
+        raise RuntimeError(f"the daemon did not start in {START_TIMEOUT_S:.0f} s") from None
+
+
+def _written(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")
 
 
 async def end(process: asyncio.subprocess.Process) -> None:

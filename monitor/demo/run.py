@@ -7,7 +7,8 @@ import json
 import signal
 import socket
 import time
-from contextlib import AsyncExitStack
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import click
 from monitor import exit_codes
 from monitor.config.load import load_config
 from monitor.demo.narrated import NarratedFeed
-from monitor.demo.processes import end, start_daemon, start_sim, time_scale_for
+from monitor.demo.processes import end, serving, start_daemon, start_sim, time_scale_for
 from monitor.demo.settings import demo_settings, demo_toml
 from monitor.demo.sink import Sink
 from monitor.demo.story import Story
@@ -24,16 +25,16 @@ from monitor.store.db import open_store
 
 ON_ARM = "k3"
 GOODBYE = "Demo ended: its daemon and its simulated servers are stopped, nothing of it is kept."
-
-
+STARTING = "Starting two simulated servers and the daemon that watches them ..."
 STOPPING = "Stopping the demo: its sweep, its daemon and its simulated servers end first."
 
 
 async def run_demo(folder: Path, *, headless: bool, seconds: float, seed: int, crossover: float | None) -> int:
-    """Returns the exit code: 0 where the whole story was told. Cancelled by Ctrl-C or SIGTERM where it is headless."""
+    """Returns the exit code: 0 where the whole story was told. Cancelled by a signal where no dashboard is open."""
     started = time.monotonic()
-    if headless:
-        _stop_on_signals()
+    _stop_on_signals(_cancelled())
+    if not headless:
+        click.echo(STARTING)
 
     def say(text: str) -> None:
         if headless:
@@ -62,6 +63,7 @@ async def run_demo(folder: Path, *, headless: bool, seconds: float, seed: int, c
         store = stack.enter_context(open_store(loaded.store_path))
         daemon = await start_daemon(config, folder / "serve.log")
         stack.push_async_callback(end, daemon)
+        await serving(daemon, folder / "serve.log")
         story = Story(loaded, store, sim.urls[ON_ARM], say)
         playing = asyncio.create_task(story.run())
         stack.push_async_callback(_finish, playing)
@@ -69,8 +71,11 @@ async def run_demo(folder: Path, *, headless: bool, seconds: float, seed: int, c
             from monitor.service.feed import StoreFeed
             from monitor.tui.app import SpecwatchApp
 
+            await story.first_reading()
             feed = NarratedFeed(StoreFeed(loaded, store), lambda: story.now)
-            await SpecwatchApp(feed, goodbye=GOODBYE).run_async()
+            app = SpecwatchApp(feed, goodbye=GOODBYE)
+            _stop_on_signals(app.action_quit_view)
+            await app.run_async()
             return 0
         try:
             async with asyncio.timeout(seconds - (time.monotonic() - started)):
@@ -84,17 +89,27 @@ async def run_demo(folder: Path, *, headless: bool, seconds: float, seed: int, c
         return 0 if story.told.complete else exit_codes.FAILED
 
 
-def _stop_on_signals() -> None:
-    """Say at once that it was heard: the others take a second or two to end."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+def _cancelled() -> Callable[[], None]:
+    """Say at once that it was heard: the others take a second or two to end. A second signal must not hurry them."""
+    task = asyncio.current_task()
+    heard = False
 
     def stop() -> None:
-        click.echo(f"\n{STOPPING}", err=True)
-        if task is not None:
-            task.cancel()
+        nonlocal heard
+        if task is None or heard:
+            return
+        heard = True
+        task.cancel()
+        with suppress(OSError):  # a terminal that was closed
+            click.echo(f"\n{STOPPING}", err=True)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+    return stop
+
+
+def _stop_on_signals(stop: Callable[[], None]) -> None:
+    """Ctrl-C, SIGTERM and a closed terminal end what was started and leave no folder behind."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
 
 
 async def _finish(task: asyncio.Task[None]) -> None:

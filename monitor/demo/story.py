@@ -23,9 +23,11 @@ from monitor.values import EndpointStatus, SweepRecord
 from monitor.verdict_text import verdict_sentence
 from probes.answer_values import Verdict
 from probes.http import make_client
+from probes.values import State
 
 POLL_S = 0.25
 CLIMB_EVERY_S = 0.8
+FIRST_READING_S = 5.0
 
 
 @dataclass(slots=True)
@@ -53,8 +55,15 @@ class Story:
         self._traffic_url = traffic_url
         self._say = say
         self.told = Told()
-        self.now = "Demo: the daemon is starting."
+        self.now = "Demo: the daemon has just started."
         """What happens at this moment, in one sentence, for somebody who watches the screens."""
+
+    async def first_reading(self) -> None:
+        """Until the daemon has read its server once, or for a few seconds: before that the screens call it stale."""
+        for _ in range(round(FIRST_READING_S / POLL_S)):
+            if self._status().state is not State.STALE:
+                return
+            await asyncio.sleep(POLL_S)
 
     async def run(self) -> None:
         """Play it to its end; the caller sets the limit by cancelling."""
