@@ -25,10 +25,10 @@ class Confirm(ModalScreen[bool]):
     CSS = """
     Confirm { align: center middle; }
     Confirm > Vertical { width: 72; max-width: 96%; height: auto; max-height: 96%; border: round #f0e442;
-        background: $panel; padding: 0 2; }
+        background: $panel; padding: 0 2; overflow-y: auto; scrollbar-size-vertical: 1; }
     Confirm .title { color: #f0e442; text-style: bold; }
     Confirm Static { margin-bottom: 1; }
-    Confirm Horizontal { height: auto; align-horizontal: right; }
+    Confirm Horizontal { dock: bottom; height: 1; align-horizontal: right; }
     Confirm Button { margin-left: 2; min-width: 12; height: 1; border: none; }
     Confirm Button:focus { text-style: bold reverse; border: none; }
     """
@@ -36,6 +36,8 @@ class Confirm(ModalScreen[bool]):
         Binding("y", "answer(True)", "Yes"),
         Binding("n,escape,q", "answer(False)", "No"),
         Binding("left,right,h,l,tab", "app.focus_next", "Other answer"),
+        Binding("down,j,pagedown", "page(1)", "Down"),
+        Binding("up,k,pageup", "page(-1)", "Up"),
     ]
     AUTO_FOCUS = "#no"
 
@@ -44,7 +46,7 @@ class Confirm(ModalScreen[bool]):
         self._text, self._yes = text, yes
 
     def compose(self) -> ComposeResult:
-        """The question, what will happen, two answers."""
+        """The question, what will happen, two answers; a small screen scrolls the words and keeps the answers."""
         with Vertical():
             yield Static(self._text[0], classes="title", markup=False)
             for part in self._text[1:]:
@@ -56,6 +58,11 @@ class Confirm(ModalScreen[bool]):
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Either button answers."""
         self.dismiss(event.button.id == "yes")
+
+    def action_page(self, pages: int) -> None:
+        """Scroll."""
+        words = self.query_one(Vertical)
+        words.scroll_relative(y=pages * max(1, words.size.height - 2), animate=False)
 
     def action_answer(self, answer: bool) -> None:
         """A key answers."""

@@ -99,6 +99,26 @@ async def test_a_confirmed_sweep_is_asked_for_and_the_answer_is_shown() -> None:
         assert feed.requests == [("sweep", "chat-70b")]
 
 
+@pytest.mark.parametrize("size", [(80, 24), (60, 16), (40, 12)])
+async def test_both_answers_are_seen_however_many_servers_and_however_small_the_screen(size: tuple[int, int]) -> None:
+    scene = snapshot(*(endpoint(f"chat-{n}", 9.0) for n in range(60)))
+    async with watching(SceneFeed(scene), size=size) as pilot:
+        await pilot.press("R")
+        await shown(pilot)
+        seen = screen_text(pilot)
+        assert "Cancel [n]" in seen
+        assert "Run it [y]" in seen
+        assert "Run a sweep of chat-70b now?" in seen
+        if size == (80, 24):
+            assert "(chat-0, chat-1, chat-2 and 57 more)" in " ".join(seen.replace("│", " ").split())
+        for _ in range(6):
+            await pilot.press("pagedown")
+        await shown(pilot)
+        seen = screen_text(pilot)
+        assert "meanwhile." in seen
+        assert "Cancel [n]" in seen
+
+
 async def test_a_short_message_leaves_the_facts_of_the_selected_row_in_view() -> None:
     async with watching(SceneFeed(firing(), answer="asked the daemon to sweep chat-70b; its gate decides")) as pilot:
         before = screen_text(pilot).split("\n")

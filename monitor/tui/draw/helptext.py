@@ -27,6 +27,9 @@ WORDS = (
     ("data", "age of the newest good reading"),
 )
 
+NAMED = 3
+"""Servers that a question names."""
+
 
 def help_lines(view: View, width: int) -> list[Line]:
     """Every key that works on this screen, then what the glyphs and columns mean."""
@@ -64,7 +67,7 @@ def no_sweep(view: View) -> str:
 def sweep_question(view: View) -> tuple[str, ...]:
     """What a sweep will do to production, as far as the last one tells."""
     pool = view.pool
-    servers = ", ".join(status.name for status in view.snapshot.endpoints if status.pool == pool) or pool
+    servers = _named([status.name for status in view.snapshot.endpoints if status.pool == pool]) or pool
     ran = (s for s in view.snapshot.sweeps if s.pool == pool and s.outcome == "measured" and s.trigger != "import")
     last = next(ran, None)
     size = _size(last.plan) if last is not None else ""
@@ -82,6 +85,12 @@ def sweep_question(view: View) -> tuple[str, ...]:
         "The gate still applies: it refuses outside the window or with live load, and the sweep stops by itself when "
         f"foreign traffic arrives. {pool} is not judged and raises no alert meanwhile.",
     )
+
+
+def _named(names: list[str]) -> str:
+    """A few of many names, and how many more there are."""
+    more = len(names) - NAMED
+    return ", ".join(names) if more <= 1 else f"{', '.join(names[:NAMED])} and {more} more"
 
 
 def _size(plan: Mapping[str, object]) -> str:
