@@ -7,12 +7,14 @@ a stretch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
+from math import inf
 from statistics import fmean, median
 
 from monitor.store.db import Store
-from monitor.store.readings import load_readings
+from monitor.store.pages import unpack_counted
+from monitor.store.readings import load_pages, scrape_times
 from monitor.values import Sample, StoredReading
 from probes.scrape.rates import rates_between, restarted
 from probes.values import EngineRates, Reading, State
@@ -21,6 +23,50 @@ HOLE_FACTOR = 3.0
 """Scrapes further apart than this many usual distances have a hole between them."""
 HOLE_MIN_S = 15.0
 """No hole is seen below this, so that one slow scrape does not break a line."""
+DRAWN = frozenset({"ttft_s", "generation_tokens"})
+"""Histograms that a point is made from (of SGLang's drafts the second one); the others' counts tell a reset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Buckets of one width, numbered from `origin_s`; `first` is the oldest one's number. Nothing after `until_s`."""
+
+    origin_s: float
+    width_s: float
+    first: int
+    buckets: int
+    until_s: float
+
+    @property
+    def since_s(self) -> float:
+        return self.origin_s + self.first * self.width_s
+
+    def number(self, at_s: float) -> int:
+        """The bucket that an instant lies in."""
+        return self.first + max(0, min(int((at_s - self.since_s) / self.width_s), self.buckets - 1))
+
+    def drawn_at_s(self, number: int) -> float:
+        """The middle of a bucket; of one that is still filling, nothing that is yet to come."""
+        return min(self.origin_s + (number + 0.5) * self.width_s, self.until_s)
+
+
+def newest_grid(now_s: float, span_s: float, buckets: int) -> Grid:
+    """The newest buckets up to now, whose edges stay where they are as time goes on."""
+    width_s = span_s / buckets
+    return Grid(0.0, width_s, int(now_s / width_s) - buckets + 1, buckets, now_s)
+
+
+_Seen = tuple[float, bool, tuple[float, ...], tuple[float, ...]]
+
+
+@dataclass(slots=True)
+class Known:
+    """What `history_on` came to when it was last asked for one endpoint."""
+
+    points: dict[int, tuple[_Seen, Sample | None]] = field(default_factory=dict)
+    """What each bucket came to, and which scrapes that was made from."""
+    last: tuple[Sequence[float], float, int, list[Sample]] | None = None
+    """The whole answer: its scrapes, where its newest point lies, its oldest bucket, its points."""
 
 
 def history(store: Store, endpoint: str, since_s: float, buckets: int, until_s: float | None = None) -> list[Sample]:
@@ -29,27 +75,119 @@ def history(store: Store, endpoint: str, since_s: float, buckets: int, until_s: 
     A bucket without a good scrape has no point. Concurrency is the busiest engine's mean in the bucket, throughput the
     sum of all engines. Raises StoreError.
     """
-    readings = load_readings(store, endpoint, since_s, until_s, histograms=False)
-    if not readings or buckets < 1:
+    end_s = until_s
+    if end_s is None:
+        end_s = max(scrape_times(store, endpoint, since_s, inf), default=since_s)
+    if buckets < 1:
         return []
-    end_s = until_s if until_s is not None else readings[-1].reading.at_s
-    width_s = max((end_s - since_s) / buckets, 1e-9)
-    hole_s = _hole_s(readings)
-    before: StoredReading | None = None
-    held: dict[int, list[_Piece]] = {}
-    for stored in readings:
-        if stored.reading.state is not State.OK:
-            before = None
-            continue
-        index = min(int((stored.reading.at_s - since_s) / width_s), buckets - 1)
-        joined = before is not None and _unbroken(before.reading, stored.reading, hole_s)
-        pieces = held.setdefault(index, [])
-        if pieces and joined:
-            pieces[-1].readings.append(stored)
+    return history_on(
+        store, endpoint, Grid(since_s, max((end_s - since_s) / buckets, 1e-9), 0, buckets, end_s), Known()
+    )
+
+
+def history_on(store: Store, endpoint: str, grid: Grid, known: Known) -> list[Sample]:
+    """The same on a grid. `known` is what the last call left there, and is brought up to date.
+
+    A bucket is read again where other scrapes lie in it than before: new ones, late ones, or fewer since some were
+    pruned. A stored scrape never changes. Raises StoreError.
+    """
+    times = scrape_times(store, endpoint, grid.since_s, grid.until_s)
+    newest_s = grid.drawn_at_s(grid.number(times[-1])) if times else 0.0
+    if known.last is not None and known.last[:3] == (times, newest_s, grid.first):
+        return known.last[3]
+    spans = _spans(times, grid)
+    hole_s = _hole_s(times)
+    after_hole = {b for a, b in pairwise(times) if b - a > hole_s}
+    seen = {number: _seen(times, span, grid.drawn_at_s(number), after_hole) for number, span in spans.items()}
+    points = {number: point for number, point in known.points.items() if point[0] == seen.get(number)}
+    complete = True
+    for run in _runs([number for number in spans if number not in points], spans):
+        start, end = spans[run[0]].start, spans[run[-1]].stop
+        pages = _Pages(store, endpoint, times[max(start - 1, 0) : end])
+        complete = complete and pages.complete
+        for number in run:
+            pieces = pages.pieces(times[spans[number].start : spans[number].stop], hole_s)
+            points[number] = seen[number], pages.sample(seen[number][0], pieces) if pieces else None
+    samples = [sample for number in spans if (sample := points[number][1]) is not None]
+    if complete:
+        known.points, known.last = points, (times, newest_s, grid.first, samples)
+    return samples
+
+
+def _spans(times: Sequence[float], grid: Grid) -> dict[int, range]:
+    """Bucket -> the scrapes in it by their place in `times`, oldest first."""
+    spans: dict[int, range] = {}
+    for number, places in groupby(range(len(times)), key=lambda place: grid.number(times[place])):
+        first, *rest = places
+        spans[number] = range(first, first + 1 + len(rest))
+    return spans
+
+
+def _seen(times: Sequence[float], span: range, drawn_at_s: float, after_hole: set[float]) -> _Seen:
+    """All that a bucket's point depends on: its scrapes, the one before them, and which of them come after a hole."""
+    used = tuple(times[max(span.start - 1, 0) : span.stop])
+    return drawn_at_s, span.start > 0, used, tuple(t for t in used[1:] if t in after_hole) if after_hole else ()
+
+
+def _runs(numbers: Sequence[int], spans: dict[int, range]) -> list[list[int]]:
+    """Buckets whose scrapes follow on one another, so that each run is one read."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and spans[runs[-1][-1]].stop == spans[number].start:
+            runs[-1].append(number)
         else:
-            pieces.append(_Piece(before if joined else None, [stored]))
-        before = stored
-    return [_sample(store, endpoint, since_s + (index + 0.5) * width_s, held[index]) for index in sorted(held)]
+            runs.append([number])
+    return runs
+
+
+class _Pages:
+    """The readings of one run of buckets; histograms are unpacked for those that a rate begins or ends at."""
+
+    def __init__(self, store: Store, endpoint: str, times: Sequence[float]) -> None:
+        found, self._packed = load_pages(store, endpoint, times[0], times[-1])
+        self._found = {one.reading.at_s: one for one in found}
+        self._before = dict(zip(times[1:], times, strict=False))
+        self._full: dict[float, Reading] = {}
+        self.complete = all(at_s in self._found for at_s in times)
+        """Whether nothing was pruned since the times were read."""
+
+    def pieces(self, times: Sequence[float], hole_s: float) -> list[_Piece]:
+        pieces: list[_Piece] = []
+        for at_s in times:
+            stored = self._good(at_s)
+            if stored is None:
+                continue
+            before = self._good(self._before.get(at_s))
+            joined = before is not None and _unbroken(before.reading, stored.reading, hole_s)
+            if pieces and joined:
+                pieces[-1].readings.append(stored)
+            else:
+                pieces.append(_Piece(before if joined else None, [stored]))
+        return pieces
+
+    def _good(self, at_s: float | None) -> StoredReading | None:
+        stored = self._found.get(at_s) if at_s is not None else None
+        return stored if stored is not None and stored.reading.state is State.OK else None
+
+    def sample(self, at_s: float, pieces: Sequence[_Piece]) -> Sample:
+        edges = [found for piece in pieces if (found := piece.edges()) is not None]
+        rates = [
+            [r for r in rates_between(self._with_histograms(a), self._with_histograms(b)) if not r.reset]
+            for a, b in edges
+        ]
+        return _sample(at_s, [reading for piece in pieces for reading in piece.readings], [r for r in rates if r])
+
+    def _with_histograms(self, lean: Reading) -> Reading:
+        """The same reading with its histograms, which the long list was loaded without."""
+        if lean.at_s not in self._full:
+            self._full[lean.at_s] = replace(
+                lean,
+                engines=tuple(
+                    replace(engine, histograms=unpack_counted(edges, counts, DRAWN)) if edges is not None else engine
+                    for engine, (edges, counts) in zip(lean.engines, self._packed[lean.at_s], strict=True)
+                ),
+            )
+        return self._full[lean.at_s]
 
 
 @dataclass(slots=True)
@@ -65,8 +203,8 @@ class _Piece:
         return (first.reading, last.reading) if first is not last else None
 
 
-def _hole_s(readings: Sequence[StoredReading]) -> float:
-    steps = [b.reading.at_s - a.reading.at_s for a, b in pairwise(readings)]
+def _hole_s(times: Sequence[float]) -> float:
+    steps = [b - a for a, b in pairwise(times)]
     return max(HOLE_MIN_S, HOLE_FACTOR * median(steps)) if steps else HOLE_MIN_S
 
 
@@ -74,15 +212,8 @@ def _unbroken(a: Reading, b: Reading, hole_s: float) -> bool:
     return b.at_s - a.at_s <= hole_s and not restarted(a, b)
 
 
-def _sample(store: Store, endpoint: str, at_s: float, pieces: Sequence[_Piece]) -> Sample:
-    stored = [reading for piece in pieces for reading in piece.readings]
-    rates = [
-        [r for r in rates_between(*_with_histograms(store, endpoint, edges)) if not r.reset]
-        for piece in pieces
-        if (edges := piece.edges()) is not None
-    ]
-    rates = [r for r in rates if r]
-    longest = max(rates, key=lambda r: r[0].dt_s, default=[])
+def _sample(at_s: float, stored: Sequence[StoredReading], rates: Sequence[Sequence[EngineRates]]) -> Sample:
+    longest: Sequence[EngineRates] = max(rates, key=lambda r: r[0].dt_s, default=())
     return Sample(
         at_s=at_s,
         concurrency=_concurrency(stored),
@@ -92,16 +223,6 @@ def _sample(store: Store, endpoint: str, at_s: float, pieces: Sequence[_Piece]) 
         kv_usage=max((e.kv_usage for s in stored for e in s.reading.engines if e.kv_usage is not None), default=None),
         in_sweep=any(s.sweep_id is not None for s in stored),
     )
-
-
-def _with_histograms(store: Store, endpoint: str, edges: tuple[Reading, Reading]) -> tuple[Reading, Reading]:
-    """The same two readings with their histograms, which the long list was loaded without."""
-    full = [load_readings(store, endpoint, r.at_s, r.at_s) for r in edges]
-    first, last = (
-        replace(lean, engines=found[0].reading.engines) if found else lean
-        for lean, found in zip(edges, full, strict=True)
-    )
-    return first, last
 
 
 def _concurrency(stored: Sequence[StoredReading]) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
@@ -55,6 +55,18 @@ def unpack_histograms(edges: str, counts: bytes) -> Mapping[str, Histogram]:
     return {name: _unpack(bounds, one) for (name, bounds), one in zip(_edges(edges), packed, strict=True)}
 
 
+def unpack_counted(edges: str, counts: bytes, whole: Collection[str]) -> dict[str, Histogram]:
+    """The same, with buckets for those in `whole` only: of all others the total and the count are known.
+
+    Not remembered: whoever walks through a long history would drive everything else out.
+    """
+    packed = json.loads(zlib.decompress(counts))
+    return {
+        name: _unpack(bounds, one) if name in whole else Histogram((), (), float(one[0]), float(one[1]))
+        for (name, bounds), one in zip(_edges(edges), packed, strict=True)
+    }
+
+
 def _pack(histogram: Histogram) -> list[object]:
     counts = histogram.counts
     if all(float(c).is_integer() and abs(c) < _EXACT for c in counts):
@@ -68,7 +80,7 @@ def _unpack(edges: tuple[float, ...], packed: Sequence[object]) -> Histogram:
     assert isinstance(total, int | float)
     assert isinstance(count, int | float)
     assert isinstance(numbers, list)
-    counts = tuple(float(n) for n in (accumulate(numbers) if differences else numbers))
+    counts = tuple(map(float, accumulate(numbers) if differences else numbers))
     return Histogram(edges=edges, counts=counts, total=float(total), count=float(count))
 
 

@@ -84,11 +84,25 @@ def load_readings(
 ) -> list[StoredReading]:
     """Readings of one endpoint with since_s <= at_s <= until_s, oldest first; without histograms it is several times
     cheaper. Raises StoreError."""
-    bound = " AND {0}.at_s >= ? AND {0}.at_s <= ? ORDER BY {0}.at_s"
-    values = (endpoint, since_s, until_s if until_s is not None else float("inf"))
-    scrapes = store.rows(_SELECT_SCRAPE + bound.format("s"), values)
-    engines = store.rows(_SELECT_ENGINES + bound.format("e") + ", e.position", values)
+    scrapes, engines = _rows(store, endpoint, since_s, until_s)
     return _join(scrapes, engines, histograms=histograms)
+
+
+def load_pages(
+    store: Store, endpoint: str, since_s: float, until_s: float
+) -> tuple[list[StoredReading], dict[float, list[tuple[str | None, bytes]]]]:
+    """The same without histograms, and these still packed: by time, in the order of the engines. Raises StoreError."""
+    scrapes, engines = _rows(store, endpoint, since_s, until_s)
+    packed: dict[float, list[tuple[str | None, bytes]]] = {}
+    for row in engines:
+        packed.setdefault(row["at_s"], []).append((row["edges"], row["histograms"]))
+    return _join(scrapes, engines, histograms=False), packed
+
+
+def scrape_times(store: Store, endpoint: str, since_s: float, until_s: float) -> list[float]:
+    """When one endpoint was scraped, failed scrapes included, oldest first. Raises StoreError."""
+    sql = "SELECT at_s FROM scrapes WHERE endpoint = ? AND at_s >= ? AND at_s <= ? ORDER BY at_s"
+    return [row[0] for row in store.rows(sql, (endpoint, since_s, until_s))]
 
 
 def latest_reading(store: Store, endpoint: str) -> StoredReading | None:
@@ -129,6 +143,15 @@ def endpoint_names(store: Store) -> list[str]:
             " SELECT name FROM hop WHERE name IS NOT NULL"
         )
     ]
+
+
+def _rows(
+    store: Store, endpoint: str, since_s: float, until_s: float | None
+) -> tuple[list[sqlite3.Row], list[sqlite3.Row]]:
+    bound = " AND {0}.at_s >= ? AND {0}.at_s <= ? ORDER BY {0}.at_s"
+    values = (endpoint, since_s, until_s if until_s is not None else float("inf"))
+    scrapes = store.rows(_SELECT_SCRAPE + bound.format("s"), values)
+    return scrapes, store.rows(_SELECT_ENGINES + bound.format("e") + ", e.position", values)
 
 
 def _fact(conn: sqlite3.Connection, body: str, known: dict[str, int]) -> int:
