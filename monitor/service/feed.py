@@ -7,31 +7,28 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from monitor.config.load import Loaded
 from monitor.config.targets import endpoint_target, pool_of
 from monitor.schedule import next_fire
+from monitor.service.feed_history import Histories
+from monitor.service.feed_sweeps import ToldCells, told_sweeps
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.not_restored import unrestored
 from monitor.service.scraping import ScrapeLoops
 from monitor.service.statuses import StoredReadings, all_statuses, fingerprint_of
 from monitor.store.alerts import load_alert_states, recent_events
 from monitor.store.db import Store
-from monitor.store.history import history
 from monitor.store.identities import save_identity
 from monitor.store.intents import acknowledged, active_pause, add_intent, finished_since
 from monitor.store.outbox import recent_deliveries
 from monitor.store.readings import append_readings, latest_reading
-from monitor.store.sweeps import get_sweep, latest_crossover, load_cells, recent_sweeps
-from monitor.values import AlertTerms, Snapshot, SweepRecord
+from monitor.values import AlertTerms, Snapshot
 from monitor.who import who_am_i
-from probes.values import Cell, Identity, Reading, Target
+from probes.values import Identity, Reading, Target
 
-HISTORY_S = 900.0
-HISTORY_POINTS = 180
-RECENT_SWEEPS = 50
 ASKED_S = 60.0
 """How long it is told what became of a sweep that somebody asked for."""
 
@@ -44,28 +41,38 @@ class StoreFeed:
         self._store = store
         self._readings = readings if readings is not None else store
         self._local = readings is not None
-        self._older: dict[int, tuple[Cell, ...]] = {}
+        self._histories = Histories(self._readings, [e.name for e in loaded.config.endpoint])
+        self._cells = ToldCells(store)
+        self._building: asyncio.Task[Snapshot] | None = None
 
     async def snapshot(self) -> Snapshot:
-        """Built in a thread: a busy disk must not freeze the screen."""
-        return await asyncio.to_thread(self._build)
+        """Built in a thread: a busy disk must not freeze the screen. Whoever asks while one is built gets that one.
+
+        A thread cannot be stopped: somebody who gave up waiting and asks again would have a second one beside it.
+        """
+        if self._building is None:
+            self._building = asyncio.create_task(asyncio.to_thread(self._build))
+            self._building.add_done_callback(self._built)
+        return await asyncio.shield(self._building)
+
+    def _built(self, task: asyncio.Task[Snapshot]) -> None:
+        self._building = None
+        if not task.cancelled():
+            task.exception()  # looked at, so that asyncio does not complain where nobody waits any more
 
     def _build(self) -> Snapshot:
         now_s = time.time()
         config, store = self._loaded.config, self._store
-        sweeps = self._sweeps()
+        sweeps = told_sweeps(store, (pool_of(e) for e in config.endpoint))
         holder = holder_of(daemon_lock_path(self._loaded.store_path))
         paused = active_pause(store, now_s)
         alerts = tuple(load_alert_states(store).values())
         return Snapshot(
             at_s=now_s,
             endpoints=all_statuses(config, store, StoredReadings(self._readings), now_s),
-            history={
-                e.name: tuple(history(self._readings, e.name, now_s - HISTORY_S, HISTORY_POINTS, now_s))
-                for e in config.endpoint
-            },
+            history=self._histories.read(now_s),
             sweeps=tuple(sweeps),
-            cells=self._cells(sweeps),
+            cells=self._cells.read(sweeps),
             alerts=alerts,
             events=tuple(recent_events(store, 50)),
             deliveries=tuple(recent_deliveries(store, 50)),
@@ -85,30 +92,6 @@ class StoreFeed:
             - {pool_of(e) for e in config.endpoint if e.probe is not None},
             asked=tuple(finished_since(store, "sweep", now_s - ASKED_S)),
         )
-
-    def _sweeps(self) -> list[SweepRecord]:
-        """The newest ones, and of each pool the one in force, however many gave no answer since; newest first."""
-        recent = recent_sweeps(self._store, RECENT_SWEEPS)
-        answered = {sweep.pool for sweep in recent if sweep.result is not None}
-        for pool in sorted({pool_of(e) for e in self._loaded.config.endpoint} - answered):
-            last = latest_crossover(self._store, pool, None)
-            found = get_sweep(self._store, last.sweep_id) if last is not None else None
-            recent += [found] if found is not None else []
-        return sorted(recent, key=lambda sweep: (sweep.started_at_s, sweep.id), reverse=True)
-
-    def _cells(self, sweeps: Sequence[SweepRecord]) -> dict[int, tuple[Cell, ...]]:
-        """Of each pool's newest sweep always; of older ones what was read so far and one more: those do not change.
-
-        Answers first: the one in force is what somebody looks for behind a sweep that gave none.
-        """
-        sent = [sweep for sweep in sweeps if sweep.outcome != "refused"]
-        newest = {sweep.pool: sweep.id for sweep in reversed(sent)}
-        older = {s.id: s.result is not None for s in sent if s.id != newest[s.pool]}
-        self._older = {sweep_id: cells for sweep_id, cells in self._older.items() if sweep_id in older}
-        unread = [sweep_id for sweep_id in older if sweep_id not in self._older]
-        for sweep_id in sorted(unread, key=lambda one: not older[one])[:1]:
-            self._older[sweep_id] = tuple(load_cells(self._store, sweep_id))
-        return self._older | {sweep_id: tuple(load_cells(self._store, sweep_id)) for sweep_id in newest.values()}
 
     def _next_sweeps(self, now_s: float) -> dict[str, float]:
         due: dict[str, float] = {}

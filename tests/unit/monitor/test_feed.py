@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from monitor.service.feed import ASKED_S, RECENT_SWEEPS, StoreFeed
+from monitor.service.feed import ASKED_S, StoreFeed
+from monitor.service.feed_sweeps import RECENT_SWEEPS
 from monitor.store.db import Store, open_store
 from monitor.store.intents import add_intent, finish_intent
 from monitor.store.sweeps import add_cell, end_sweep
