@@ -22,7 +22,7 @@ from monitor.service.feed import LocalScraper, StoreFeed
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.store.db import open_store
 
-SERVE_START_S = 10.0
+SERVE_START_S = 20.0
 LAST_WORDS = 5
 """Lines of a daemon that did not start which are shown."""
 OWN_DAEMON_ENDS = (
@@ -108,11 +108,18 @@ def _start_daemon(loaded: Loaded) -> subprocess.Popen[bytes]:
     deadline = time.monotonic() + SERVE_START_S
     while not _serving(log, begins):
         if daemon.poll() is not None or time.monotonic() > deadline:
+            how = _ended(daemon.poll())
             _end(daemon)
             words = "\n".join(_written(log, begins)[-LAST_WORDS:]) or "none"
-            fail(f"The daemon did not start. Its last words (all of them in {log}):\n{words}", 1)
+            fail(f"The daemon did not start: {how}. Its last words (all of them in {log}):\n{words}", 1)
         time.sleep(0.1)
     return daemon
+
+
+def _ended(status: int | None) -> str:
+    if status is None:
+        return f"it did not serve within {SERVE_START_S:.0f} s"
+    return f"it was killed by {signal.Signals(-status).name}" if status < 0 else f"it exited with status {status}"
 
 
 def _written(log: Path, begins: int) -> list[str]:

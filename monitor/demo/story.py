@@ -66,7 +66,14 @@ class Story:
             await asyncio.sleep(POLL_S)
 
     async def run(self) -> None:
-        """Play it to its end; the caller sets the limit by cancelling."""
+        """Play it to its end; the caller sets the limit by cancelling. Where it breaks off, the screens say so."""
+        try:
+            await self._play()
+        except Exception as error:
+            self.now = f"Demo: over, for it broke off ({error or type(error).__name__}); q ends it."
+            raise
+
+    async def _play(self) -> None:
         sweep = await self._sweep()
         arm = next(iter(sweep.result.arms.values())) if sweep.result is not None else None
         if sweep.result is None or arm is None:

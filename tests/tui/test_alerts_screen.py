@@ -76,3 +76,5 @@ def test_without_a_daemon_nothing_fires_on_and_nothing_is_tried_again() -> None:
         for claim in ("FIRING", "pending", "clearing", "Active now", "try 4"):
             assert claim not in seen
     assert "◌ try 4 in 40s" in "\n".join(rows(scene, height=40))
+    late = settled(View(scene, tab="alerts", lag_s=10.0))
+    assert "◌ try 4 in 30s" in as_text(draw(late, 80, 40))

@@ -177,6 +177,33 @@ def test_an_older_sweep_whose_cells_are_not_there_yet_is_not_called_empty() -> N
     assert "No cell has been measured" in as_text(sweep.draw(settled(View(scene, tab="sweep")), 80, 21))
 
 
+def test_why_a_sweep_has_no_cells_is_said_as_it_is() -> None:
+    taken = replace(measured_sweep(), trigger="import")
+    said = as_text(sweep.draw(settled(View(replace(firing(), sweeps=(taken,), cells={}), tab="sweep")), 80, 21))
+    assert "An import keeps a sweep's answer, and not its cells." in said
+    assert "No cell has been measured" not in said
+    paused = replace(older(settled(View(replace(sweeping(), cells={42: ()}), tab="sweep")), 1), held_s=0.0)
+    said = as_text(sweep.draw(paused, 80, 21))
+    assert "The view is paused without its cells: p goes on." in said
+    assert "being read" not in said
+
+
+def test_the_footer_names_only_keys_that_do_something_and_keeps_help_and_quit() -> None:
+    def named(scene: Snapshot, tab: str = "fleet", width: int = 80) -> str:
+        return frame.footer(settled(View(scene, tab=tab)), width).text
+
+    assert "R run sweep" in named(firing())
+    for mode in ("local", "daemon_gone"):
+        assert "R run sweep" not in named(replace(firing(), mode=mode))
+        none = replace(firing(), mode=mode, sweeps=(), cells={})
+        assert "R runs one" not in as_text(sweep.draw(settled(View(none, tab="sweep")), 80, 21))
+    assert "a acknowledge" in named(firing(), "alerts")
+    assert "a acknowledge" not in named(pending(), "alerts")
+    assert "a acknowledge" not in named(healthy(), "alerts")
+    for tab in ("fleet", "endpoint", "sweep", "alerts"):
+        assert named(firing(), tab, 40).rstrip().endswith("? help   q quit")
+
+
 def test_the_newest_sweep_is_shown_again_once_the_older_one_is_of_another_pool() -> None:
     view = older(settled(View(sweeping(), tab="sweep")), 1)
     assert view.older == 41

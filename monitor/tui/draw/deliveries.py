@@ -63,6 +63,6 @@ def _state(view: View, delivery: Delivery) -> tuple[Span, str]:
     if not view.watched:
         return Span("◌ not tried, for no daemon runs", "warn"), delivery.last_error
     if delivery.attempts:
-        wait = fmt.age(max(0.0, delivery.next_try_s - at_s))
+        wait = fmt.age(max(0.0, delivery.next_try_s - at_s - view.lag_s))
         return Span(f"◌ try {delivery.attempts + 1} in {wait}", "warn"), delivery.last_error
     return Span("◌ waiting to be sent", "warn"), ""

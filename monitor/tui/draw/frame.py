@@ -8,15 +8,17 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from monitor.tui import format as fmt
-from monitor.tui.actions import TABS, offered
+from monitor.tui.actions import TABS, Action, offered
+from monitor.tui.draw.helptext import no_sweep
 from monitor.tui.lines import BLANK, Line, Span, fit, line, paragraph, spread, wrap
-from monitor.tui.view import View
+from monitor.tui.view import View, firing_id
 from monitor.values import AlertPhase, Intent
 
 NARROW = 60
 """Under this width the fleet is a plain list and the frame keeps only what fits."""
 
-
+ALWAYS = ("help", "quit_view")
+"""Keys that a narrow footer keeps."""
 BECAME = {
     "refused": "was refused",
     "aborted": "was aborted",
@@ -166,21 +168,29 @@ def footer(view: View, width: int) -> Line:
     """At most seven keys of this screen; the rest is in the help."""
     spans: list[Span] = []
     idle = {"abort_sweep" if view.running_sweep is None else "sweep_now"}
-    if view.never_swept:
+    if no_sweep(view):
         idle |= {"sweep_now"}
+    if firing_id(view) is None:
+        idle |= {"ack"}
     if len(view.sweeps) < 2:
         idle |= {"older_sweep", "newer_sweep"}
     ours = offered(view.tab, readonly=view.readonly)
     named = [action for action in ours if view.tab in action.footer and action.id not in idle][:7]
     used = 0
+    left = sum(_footer_cells(action) for action in named if action.id in ALWAYS)
     for action in named:
-        need = len(action.shown) + len(action.title) + 4
-        reserved = 0 if action.id in ("help", "quit_view") else len("  ? help   ")
-        if used + need + reserved > width:
+        need = _footer_cells(action)
+        if action.id in ALWAYS:
+            left -= need
+        if used + need + left > width:
             continue
         spans += [Span(" "), Span(action.shown, "key"), Span(f" {action.title.lower()}  ", "label")]
         used += need
     return line(*spans)
+
+
+def _footer_cells(action: Action) -> int:
+    return len(action.shown) + len(action.title) + 4
 
 
 def waiting(failure: str, width: int) -> list[Line]:

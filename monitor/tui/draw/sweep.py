@@ -46,12 +46,21 @@ def draw(view: View, width: int, height: int) -> list[Line]:
     table, void = cell_table(cells, arms, sweep, width), void_reasons(cells, width)
     below = [*table, *void]
     if not any(cell.concurrency is not None and cell.output_tok_s is not None for cell in cells):
-        unread = view.older is not None and sweep.id not in view.snapshot.cells
-        none = "Its cells are being read …" if unread else "No cell has been measured in it."
-        return [*top, BLANK, *paragraph(none, width, role="dim", indent=" "), *below]
+        return [*top, BLANK, *paragraph(_no_cells(view, sweep), width, role="dim", indent=" "), *below]
     room = height - len(top) - len(table)
     room -= min(len(void), max(1, room - CHART_ROWS))
     return [*top, *curves(view, sweep, cells, arms, width, min(max(room, 8), 32)), *below]
+
+
+def _no_cells(view: View, sweep: SweepRecord) -> str:
+    """Why there is nothing to draw."""
+    if view.older is not None and sweep.id not in view.snapshot.cells:
+        return (
+            "Its cells are being read …" if view.held_s is None else "The view is paused without its cells: p goes on."
+        )
+    if sweep.trigger == "import" and sweep.result is not None:
+        return "An import keeps a sweep's answer, and not its cells."
+    return "No cell has been measured in it."
 
 
 def _none_yet(view: View, width: int) -> list[Line]:
@@ -62,7 +71,7 @@ def _none_yet(view: View, width: int) -> list[Line]:
     due = view.snapshot.next_sweep_at_s.get(view.pool)
     if due is not None:
         rows += paragraph(f"The schedule starts one at {fmt.minute(due, view.snapshot.at_s)}.", width, indent=" ")
-    ask = "" if view.readonly else "R runs one, after saying what it does to production. "
+    ask = "" if view.readonly or no_sweep(view) else "R runs one, after saying what it does to production. "
     return [
         *rows,
         BLANK,

@@ -59,3 +59,17 @@ async def test_each_turn_of_the_story_is_told_on_the_screens(tmp_path: Path, mon
         order = ["sweep measures both arms", "4 users talk", "32 users talk", "the alert fired", "over, the traffic"]
         places = [text.index(words) for words in order]
         assert places == sorted(places)
+
+
+async def test_a_story_that_breaks_off_says_so_on_the_screens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = sound(tmp_path, CONFIG)
+    with open_store(loaded.store_path) as store:
+        story = Story(loaded, store, "http://127.0.0.1:1", lambda _text: None)
+
+        async def gone() -> None:
+            raise OSError("the simulated servers are gone")
+
+        monkeypatch.setattr(story, "_sweep", gone)
+        with pytest.raises(OSError, match="are gone"):
+            await story.run()
+        assert story.now == "Demo: over, for it broke off (the simulated servers are gone); q ends it."

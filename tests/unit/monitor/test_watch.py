@@ -67,5 +67,11 @@ def test_why_the_daemon_did_not_start_is_on_the_terminal(tmp_path: Path, capsys:
         with pytest.raises(SystemExit):
             command._start_daemon(loaded)
     said = capsys.readouterr().err
+    assert "did not start: it exited with status " in said
     assert f"127.0.0.1:{port} cannot be listened on" in said
     assert "earlier start" not in said
+
+
+def test_a_daemon_that_says_nothing_is_told_by_how_it_ended() -> None:
+    assert command._ended(-9) == "it was killed by SIGKILL"
+    assert command._ended(None) == "it did not serve within 20 s"
