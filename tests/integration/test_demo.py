@@ -62,6 +62,8 @@ def test_a_stop_is_answered_at_once_and_leaves_nothing_running(tmp_path: Path) -
         next(line for line in demo.stdout if "rung" in line)
         os.killpg(demo.pid, signal.SIGINT)  # as a terminal does it
         assert "Stopping the demo" in "".join(islice(demo.stderr, 2))
+        os.killpg(demo.pid, signal.SIGINT)  # by somebody in a hurry
+        assert "Stopping the demo" not in demo.stderr.read()
         assert demo.wait(timeout=30) == 130
     left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path) in _words(p)]
     assert left == []
