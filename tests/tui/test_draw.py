@@ -56,6 +56,28 @@ def test_a_name_is_not_cut_while_the_state_column_has_blanks(width: int, name: s
     assert f"›{name} " in text.split("\n")[3]
 
 
+def test_columns_stand_still_while_the_age_of_an_alert_and_the_count_of_cells_grow() -> None:
+    def widths(scene: Snapshot) -> list[int]:
+        return [wide for _, wide in chosen(80, View(scene))]
+
+    named = replace(firing(), endpoints=(replace(firing().endpoints[0], name="chat-llama70b-europe"),))
+
+    def fires(ago_s: float) -> Snapshot:
+        alert = replace(named.alerts[0], endpoint="chat-llama70b-europe", pending_since_s=NOW - ago_s)
+        return replace(named, alerts=(alert,))
+
+    assert len({tuple(widths(fires(ago_s))) for ago_s in (9.0, 45.0, 599.0, 720.0, 7200.0, 900_000.0)}) == 1
+
+    def swept(done: int) -> Snapshot:
+        running = running_sweep()
+        assert running.progress is not None
+        far = replace(running, progress=replace(running.progress, done_cells=done))
+        one = replace(sweeping().endpoints[0], name="chat-llama70b-europe")
+        return replace(sweeping(), endpoints=(one,), sweeps=(far,))
+
+    assert widths(swept(9)) == widths(swept(10))
+
+
 def test_a_large_crossover_widens_its_column_instead_of_losing_digits() -> None:
     huge = endpoint("big", 900.0)
     assert huge.crossover is not None

@@ -7,6 +7,7 @@ the endpoint's name gives way instead. Wide screens give what is left to the nam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -69,6 +70,7 @@ def _headroom(view: View, status: EndpointStatus) -> tuple[str, str]:
 MIN_NAME = 6
 STATE_WIDTH = 15
 """The longest sign: `✕ not an engine`."""
+LONGEST_AGE = "9m59s"
 NAME = Column("endpoint", "endpoint", 12, 99, lambda v, s: (s.name, "strong"), right=False, sort="name")
 COLUMNS: tuple[Column, ...] = (
     NAME,
@@ -117,7 +119,7 @@ def chosen(width: int, view: View) -> tuple[tuple[Column, int], ...]:
             widths[column_id] += more
             spare -= more
     for column_id, least, cells in (
-        ("state", "state", [sign(view, s).text for s in view.rows]),
+        ("state", "state", [_steady(sign(view, s).text) for s in view.rows]),
         ("arm", "arm, K", texts["arm"]),
     ):
         if column_id in widths:
@@ -128,6 +130,12 @@ def chosen(width: int, view: View) -> tuple[tuple[Column, int], ...]:
             widths[column_id] -= lent
             widths["endpoint"] += lent
     return tuple((column, widths[column.id]) for column in kept)
+
+
+def _steady(text: str) -> str:
+    """A sign at its widest, so that columns stand still while an age or a count of cells grows."""
+    text = re.sub(r" \d+[smhd]\w*$", f" {LONGEST_AGE}", text)
+    return re.sub(r" \d+/(\d+)$", r" \1/\1", text)
 
 
 def _total(columns: list[Column]) -> int:
