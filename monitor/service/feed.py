@@ -14,23 +14,26 @@ from monitor.config.load import Loaded
 from monitor.config.targets import endpoint_target, pool_of
 from monitor.schedule import next_fire
 from monitor.service.feed_history import Histories
+from monitor.service.feed_readings import ViewedReadings
 from monitor.service.feed_sweeps import ToldCells, told_sweeps
 from monitor.service.locks import daemon_lock_path, holder_of
 from monitor.service.not_restored import unrestored
 from monitor.service.scraping import ScrapeLoops
-from monitor.service.statuses import StoredReadings, all_statuses, fingerprint_of
+from monitor.service.statuses import all_statuses, fingerprint_of
 from monitor.store.alerts import load_alert_states, recent_events
 from monitor.store.db import Store
 from monitor.store.identities import save_identity
 from monitor.store.intents import acknowledged, active_pause, add_intent, finished_since
 from monitor.store.outbox import recent_deliveries
 from monitor.store.readings import append_readings, latest_reading
-from monitor.values import AlertTerms, Snapshot
+from monitor.values import AlertTerms, LiveVerdict, Snapshot
 from monitor.who import who_am_i
 from probes.values import Identity, Reading, Target
 
 ASKED_S = 60.0
 """How long it is told what became of a sweep that somebody asked for."""
+URGENT = frozenset({LiveVerdict.ABOVE, LiveVerdict.INSIDE})
+"""Endpoints with these verdicts are looked at first, so their charts come first."""
 
 
 class StoreFeed:
@@ -42,6 +45,7 @@ class StoreFeed:
         self._readings = readings if readings is not None else store
         self._local = readings is not None
         self._histories = Histories(self._readings, [e.name for e in loaded.config.endpoint])
+        self._viewed = ViewedReadings(self._readings, len(loaded.config.endpoint))
         self._cells = ToldCells(store)
         self._building: asyncio.Task[Snapshot] | None = None
 
@@ -67,10 +71,11 @@ class StoreFeed:
         holder = holder_of(daemon_lock_path(self._loaded.store_path))
         paused = active_pause(store, now_s)
         alerts = tuple(load_alert_states(store).values())
+        statuses = all_statuses(config, store, self._viewed, now_s)
         return Snapshot(
             at_s=now_s,
-            endpoints=all_statuses(config, store, StoredReadings(self._readings), now_s),
-            history=self._histories.read(now_s),
+            endpoints=statuses,
+            history=self._histories.read(now_s, {s.name for s in statuses if s.verdict in URGENT}),
             sweeps=tuple(sweeps),
             cells=self._cells.read(sweeps),
             alerts=alerts,

@@ -6,7 +6,7 @@ It holds points, no readings: the newest quarter of an hour of each configured e
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from monitor.store.db import Store
 from monitor.store.history import Known, history_on, newest_grid
@@ -29,18 +29,22 @@ class Histories:
         self._due = list(endpoints)
         """The one that was read longest ago first."""
 
-    def read(self, now_s: float) -> dict[str, tuple[Sample, ...]]:
-        """As much as the budget allows, one endpoint at least; the others as they were, and absent until read once."""
+    def read(self, now_s: float, urgent: Collection[str] = ()) -> dict[str, tuple[Sample, ...]]:
+        """As much as the budget allows, one endpoint at least; the others as they were, and absent until read once.
+
+        Of those that were never read, `urgent` ones come first: somebody is about to look at them.
+        """
         grid = newest_grid(now_s, HISTORY_S, HISTORY_POINTS)
         until_s = self._clock() + BUDGET_S
+        due = sorted(self._due, key=lambda name: name in self._points or name not in urgent)
         read = 0
-        for endpoint in self._due:
+        for endpoint in due:
             known = self._known.setdefault(endpoint, Known())
             self._points[endpoint] = tuple(history_on(self._store, endpoint, grid, known))
             read += 1
             if self._clock() >= until_s:
                 break
-        self._due = self._due[read:] + self._due[:read]
+        self._due = due[read:] + due[:read]
         return {
             name: tuple(sample for sample in points if sample.at_s >= grid.since_s)
             for name, points in self._points.items()

@@ -43,7 +43,7 @@ class Grid:
 
     def number(self, at_s: float) -> int:
         """The bucket that an instant lies in."""
-        return self.first + max(0, min(int((at_s - self.since_s) / self.width_s), self.buckets - 1))
+        return self.first + min(int((at_s - self.since_s) / self.width_s), self.buckets - 1)
 
     def drawn_at_s(self, number: int) -> float:
         """The middle of a bucket; of one that is still filling, nothing that is yet to come."""
@@ -116,10 +116,13 @@ def history_on(store: Store, endpoint: str, grid: Grid, known: Known) -> list[Sa
 
 def _spans(times: Sequence[float], grid: Grid) -> dict[int, range]:
     """Bucket -> the scrapes in it by their place in `times`, oldest first."""
-    spans: dict[int, range] = {}
-    for number, places in groupby(range(len(times)), key=lambda place: grid.number(times[place])):
-        first, *rest = places
-        spans[number] = range(first, first + 1 + len(rest))
+    since_s, width_s, last = grid.since_s, grid.width_s, grid.buckets - 1
+    spans, place = dict[int, range](), 0
+    # `Grid.number` written out: this runs over every scrape of every chart at every look.
+    for number, same in groupby(min(int((at_s - since_s) / width_s), last) for at_s in times):
+        end = place + sum(1 for _ in same)
+        spans[grid.first + number] = range(place, end)
+        place = end
     return spans
 
 

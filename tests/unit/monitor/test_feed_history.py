@@ -50,6 +50,12 @@ def test_charts_that_take_long_come_one_after_another_and_are_refreshed_in_turn(
         assert {name for name, points in read.items() if len(points) == 2} == set(newest)
 
 
+def test_urgent_charts_come_first(store: Store) -> None:
+    histories = Histories(store, NAMES, SlowDisk(BUDGET_S))
+    fill(store, NOW_S - 1)
+    assert [sorted(histories.read(NOW_S, {"c"})) for _ in range(3)] == [["c"], ["a", "c"], ["a", "b", "c"]]
+
+
 def test_where_time_is_enough_all_are_read(store: Store) -> None:
     fill(store, NOW_S - 1)
     read = Histories(store, NAMES, SlowDisk(0.0)).read(NOW_S)
