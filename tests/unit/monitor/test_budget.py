@@ -10,7 +10,7 @@ import pytest
 from monitor.config.model import ProbeConfig
 from monitor.service.budget import bounded, need_of, restore_bound_s
 from probes.sweep.plan import cell_order, estimate
-from probes.values import Reason
+from probes.values import Latency, Reason
 from tests.support.plans import plan
 from tests.support.sweep_cells import cell_of
 
@@ -38,7 +38,8 @@ def test_money_buys_no_more_minutes_than_it_can_also_when_told_now() -> None:
     assert bounded(plan(max_minutes=240.0), probe, AT_S, now=True).max_minutes == pytest.approx(20.0)
 
 
-HALF = [cell_of(slot, server_tokens=100.0) for slot in cell_order(plan(ladder=(1, 9)))[:4]]
+UNTIMED = Latency(None, None)
+HALF = [cell_of(slot, server_tokens=100.0, e2e=UNTIMED) for slot in cell_order(plan(ladder=(1, 9)))[:4]]
 
 
 def test_half_of_the_cells_need_half_of_the_time_and_all_tokens_count() -> None:
@@ -60,6 +61,13 @@ def test_the_rungs_that_are_left_are_the_ones_that_make_the_tokens() -> None:
     )
 
 
+def test_what_requests_took_in_the_cells_that_are_there_tells_how_long_the_others_take() -> None:
+    """Up to four times as long on a higher rung; two of that to ramp and one to drain, and a second of scrapes."""
+    sweep = plan(ladder=(1, 9))
+    timed = [replace(cell, e2e=Latency(2000.0, None)) for cell in HALF]
+    assert need_of(sweep, PROBE, timed).seconds == pytest.approx(4 * (sweep.cell_s + 3 * 4 * 2.0 + 1.0))
+
+
 def test_an_arm_that_climbs_no_further_needs_nothing_more() -> None:
     full = [replace(cell, notes=(Reason("limited", "full"),)) if cell.arm == "k3" else cell for cell in HALF]
     whole, left = need_of(plan(ladder=(1, 9)), PROBE), need_of(plan(ladder=(1, 9)), PROBE, full)
@@ -69,7 +77,7 @@ def test_an_arm_that_climbs_no_further_needs_nothing_more() -> None:
 def test_what_is_left_of_restarted_arms_needs_its_own_starts_only() -> None:
     here = plan(ladder=(1, 9))
     sweep = replace(here, arms=tuple(replace(arm, restart="up") for arm in here.arms), start_s=100.0)
-    done = [cell_of(slot) for slot in cell_order(sweep)[:6]]
+    done = [cell_of(slot, e2e=UNTIMED) for slot in cell_order(sweep)[:6]]
     assert need_of(sweep, PROBE, done).seconds == pytest.approx(need_of(here, PROBE).seconds / 4 + 200.0)
     assert need_of(sweep, PROBE, [cell_of(slot) for slot in cell_order(sweep)]).seconds == 0.0
 
