@@ -236,9 +236,13 @@ def test_a_server_against_itself_does_not_cross(servers: Servers, tmp_path: Path
     verdict = ran.result["crossover"]["arms"]["again"]
     assert verdict["verdict"] != "crosses", verdict
     assert verdict["speedup"]
-    for concurrency, _ratio, low, high in verdict["speedup"]:
-        assert low <= 1 + SAME_SERVER_APART, f"at {concurrency}: {verdict}"
-        assert high >= 1 - SAME_SERVER_APART, f"at {concurrency}: {verdict}"
+    # A 90% band misses one load in ten: of these four one now and then, two hardly ever.
+    apart = [
+        concurrency
+        for concurrency, _ratio, low, high in verdict["speedup"]
+        if low > 1 + SAME_SERVER_APART or high < 1 - SAME_SERVER_APART
+    ]
+    assert len(apart) <= 1, f"at {apart}: {verdict}"
 
 
 def test_an_arm_that_does_not_draft_is_found_out(servers: Servers, tmp_path: Path) -> None:
