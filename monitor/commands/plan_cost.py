@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from monitor.commands.cut_answers import cut_answers
 from monitor.config.model import ProbeConfig
 from monitor.service.budget import bounded, need_of, starts_s
@@ -104,8 +102,8 @@ def _lengths(plan: SweepPlan, prompts: Sequence[Prompt]) -> tuple[float, float, 
     if shape is None:
         return ANSWER_SHARE * plan.load.max_tokens, asked, False
     if plan.load.prompts == BUILTIN:
-        asked = float(np.mean(shape.prompt_tokens))
-    answer = float(np.mean([min(tokens, plan.load.max_tokens) for tokens in shape.output_tokens]))
+        asked = shape.means[0]
+    answer = shape.cut_mean(plan.load.max_tokens)
     return max(1.0, answer), asked, True
 
 

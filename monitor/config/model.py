@@ -15,6 +15,10 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
+MAX_TOKENS_MOST = 65_536
+"""No answer of a sweep may be capped higher."""
+
+
 class Section(BaseModel):
     """One table of the file."""
 
@@ -115,7 +119,7 @@ class ProbeConfig(Section):
     """Load thrown away on each arm before its first cell."""
     settle_s: Annotated[float, Field(ge=0)] = 60.0
     """After a sweep, readings still count as sweep traffic for this long."""
-    max_tokens: Annotated[int, Field(ge=2, le=65536)] = 512
+    max_tokens: Annotated[int, Field(ge=2, le=MAX_TOKENS_MOST)] = 512
     """Cap on output; answers end naturally before it. A cell says what share hit it."""
     temperature: Annotated[float, Field(ge=0, le=5)] | None = None
     """None leaves the server's default sampling in force, as for users."""

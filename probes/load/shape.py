@@ -34,6 +34,10 @@ class LengthShape:
         """Mean prompt and mean output, in tokens."""
         return _mean(self.prompt_tokens), _mean(self.output_tokens)
 
+    def cut_mean(self, max_tokens: int) -> float:
+        """Mean output where no answer is longer than `max_tokens`."""
+        return _mean([min(tokens, max_tokens) for tokens in self.output_tokens])
+
 
 def shape_of(prompts: Histogram, outputs: Histogram) -> LengthShape | None:
     """The shape of what two histograms gained; None where too few requests finished."""

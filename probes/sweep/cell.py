@@ -22,6 +22,7 @@ from probes.scrape.identity import identify
 from probes.sweep.assemble import assemble
 from probes.sweep.evidence import Evidence
 from probes.sweep.plan import ArmPlan, CellSlot, LoadSpec
+from probes.sweep.request_time import DRAIN_MAX_S, RAMP_MAX_S
 from probes.sweep.sameness import Seen
 from probes.sweep.watch import GaugeWatch, Reads, idle_reading
 from probes.values import Cell, Reading
@@ -40,10 +41,7 @@ RAMP_REQUESTS = 2.0
 UNKNOWN_PATIENCE_S = 60.0
 """Where no request has been timed: on a slow server with short windows none may ever end in one."""
 RAMP_MIN_S = 3.0
-RAMP_MAX_S = 240.0
-"""A ramp never lasts longer: three times a request of 80 s, which is 2,000 tokens at 40 ms."""
 DRAIN_MIN_S = 10.0
-DRAIN_MAX_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +213,9 @@ async def _ramp(job: CellJob, loop: Load, watch: GaugeWatch) -> None:
     full_s: float | None = None
     progress = (0, 0)
     next_look_s = started_s
+    bound_s = patience_s(job)
     loop.start(start_spread_s(job))
-    while (now_s := time.monotonic()) < min(started_s + RAMP_MAX_S, moved_s + patience_s(job)):
+    while (now_s := time.monotonic()) < min(started_s + RAMP_MAX_S, moved_s + bound_s):
         ended = sum(0 <= record.index < clients for record in loop.records)
         if (loop.max_in_flight, ended) > progress:
             progress, moved_s = (loop.max_in_flight, ended), now_s

@@ -13,7 +13,7 @@ from probes.answer_values import CurvePoint
 from probes.load.recipe import Form
 from probes.load.request import Sampling
 from probes.load.shape import CHARS_PER_TOKEN, LengthShape
-from probes.sweep.request_time import grown_s
+from probes.sweep.request_time import DRAIN_MAX_S, RAMP_MAX_S, grown_s
 from probes.values import Target
 
 STREAM_TOK_S_UPPER = 200.0
@@ -25,8 +25,6 @@ TOKEN_S_GUESS = 0.015
 on an H200 takes 3 ms with one client and 15 ms with 256."""
 RAMP_AND_DRAIN_REQUESTS = 3
 """Request times for which a cell loads a server beside its window: about two to ramp and one to drain."""
-LOADED_BESIDE_MOST_S = 360.0
-"""Neither ramp nor drain goes on for ever (`cell.py`)."""
 SCRAPES_S = 1.0
 """Idle scrapes before and after a cell, connections and pauses."""
 
@@ -239,8 +237,7 @@ def estimate(plan: SweepPlan, left: Sequence[CellSlot] | None = None) -> PlanCos
 
 def cell_takes_s(plan: SweepPlan, arm: str, rung: int) -> float:
     """Seconds of one cell, ramp, drain and scrapes included, by what requests took in an earlier sweep of this load."""
-    below = [one for one in plan.seen if one.arm == arm and one.rung <= rung and one.request_s is not None]
-    nearest = max(below, key=lambda one: one.rung, default=None)
+    nearest = _nearest_below([one for one in plan.seen if one.request_s is not None], arm, rung)
     if nearest is None or nearest.request_s is None:
         return loaded_s(plan.cell_s, plan.load.max_tokens) + SCRAPES_S
     return plan.cell_s + _beside_s(grown_s(nearest.request_s, nearest.rung, rung)) + SCRAPES_S
@@ -252,7 +249,7 @@ def loaded_s(cell_s: float, max_tokens: int) -> float:
 
 
 def _beside_s(request_s: float) -> float:
-    return min(RAMP_AND_DRAIN_REQUESTS * request_s, LOADED_BESIDE_MOST_S)
+    return min(RAMP_AND_DRAIN_REQUESTS * request_s, RAMP_MAX_S + DRAIN_MAX_S)
 
 
 def cell_tokens_upper(plan: SweepPlan, arm: str, rung: int) -> float:
@@ -262,9 +259,13 @@ def cell_tokens_upper(plan: SweepPlan, arm: str, rung: int) -> float:
 
 def stream_tok_s_upper(plan: SweepPlan, arm: str, rung: int) -> float:
     """The most output tok/s of one stream: what was seen and some more; a stream is never faster for company."""
-    below = [one for one in plan.seen if one.arm == arm and one.rung <= rung]
-    nearest = max(below, key=lambda one: one.rung, default=None)
+    nearest = _nearest_below(plan.seen, arm, rung)
     return STREAM_TOK_S_UPPER if nearest is None else MORE_THAN_LAST * nearest.tok_s
+
+
+def _nearest_below(seen: Sequence[StreamRate], arm: str, rung: int) -> StreamRate | None:
+    below = [one for one in seen if one.arm == arm and one.rung <= rung]
+    return max(below, key=lambda one: one.rung, default=None)
 
 
 def warmup_rung(plan: SweepPlan) -> int:

@@ -1,7 +1,13 @@
-"""Guesses what a request takes on a rung that was not climbed yet, for ramps and for estimates; pure."""
+"""What a request takes on a rung that was not climbed yet, and how long a cell waits at most, for cells and estimates.
+
+Pure.
+"""
 
 from __future__ import annotations
 
+RAMP_MAX_S = 240.0
+"""A ramp never lasts longer: three times a request of 80 s, which is 2,000 tokens at 40 ms."""
+DRAIN_MAX_S = 120.0
 GROWS_MOST = 4.0
 """On a longer step up the ladder the guess is too short where the server fills up on it: its first cell then takes a
 longer ramp, and may still come out some percent low (6% from 8 to 256 clients, simulated)."""

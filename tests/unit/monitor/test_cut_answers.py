@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from monitor.commands.cut_answers import MOST, cut_answers, cut_words
+from monitor.commands.cut_answers import cut_answers, cut_words
+from monitor.config.model import MAX_TOKENS_MOST as MOST
 from probes.load.shape import LengthShape
 from probes.sweep.plan import LoadSpec
 from tests.support.configs import SOUND, edited, problems
